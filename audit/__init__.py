@@ -1,0 +1,4 @@
+"""The host side of an audit: operators, generators, the information boundary, the report."""
+
+if __name__ != "herald_jax.audit":
+    raise ImportError("import herald_jax.audit, not audit")
