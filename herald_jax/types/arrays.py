@@ -12,6 +12,7 @@ Axis letters, said once and written on every field:
 | S | support ids of a question |
 | K | candidate ids |
 | E | edits of a trajectory by one operator |
+| X | features and detectors, one after the other (`kernels.rewards`) |
 | D | detectors (`types.DETECTORS`), F: features (`types.FEATURES`) |
 | J | reward contracts |
 
@@ -68,3 +69,60 @@ class Oracle:
     gold_em: jax.Array  # float32 [] the same of the first gold answer, NaN when there is none
     gold_f1: jax.Array  # float32 []
     gold_tokens: jax.Array  # int32 [] white-space tokens of the first gold answer, or NO_ANSWER
+    is_gold: jax.Array  # bool [] the answer is the first gold answer, character by character
+
+
+@pytree
+class State:
+    """A trajectory as detectors see it: what it did, and what is known of each id it cites.
+
+    Everything an operator of SPEC section 5 can change is in here, so that an edit is a new
+    `State` and needs no second look at the retrieved ids.
+    """
+
+    ids: jax.Array  # int32 [C] cited ids, PAD where absent
+    present: jax.Array  # bool [C] there is a citation at this position
+    real: jax.Array  # bool [C] it is a passage of the corpus
+    retrieved: jax.Array  # bool [C] an executed search returned it
+    first: jax.Array  # bool [C] it does not stand at an earlier position
+    searches: jax.Array  # int32 []
+    invalid: jax.Array  # int32 []
+    repeated: jax.Array  # bool []
+    answer_tokens: jax.Array  # int32 []
+    malformed: jax.Array  # int32 []
+
+
+@pytree
+class Offer:
+    """Ids that an operator may write: one (`[]`) for each edit, or a list (`[C]`) for one edit."""
+
+    ids: jax.Array  # int32, PAD where there is none
+    present: jax.Array  # bool
+    real: jax.Array  # bool
+    retrieved: jax.Array  # bool
+
+
+@pytree
+class Labels:
+    """What gold says of a `State`, and of the ids on offer to it."""
+
+    support: jax.Array  # bool [C] the citation at this position is a support id
+    offered_support: jax.Array  # bool, shaped like the Offer
+    n_support: jax.Array  # int32 [] distinct support ids of the question
+    f1: jax.Array  # float32 []
+    gold_f1: jax.Array  # float32 [] NaN when the question has no gold answer
+    gold_tokens: jax.Array  # int32 []
+    is_gold: jax.Array  # bool []
+
+
+@pytree
+class Edit:
+    """What an operator did to one trajectory.
+
+    `offered` and `gold` say which labels move along: a visible-only operator cannot know them.
+    """
+
+    made: jax.Array  # bool [] False: the operator makes no edit of this trajectory
+    state: State  # after the edit
+    offered: jax.Array  # bool [C] positions that now hold an id on offer
+    gold: jax.Array  # bool [] the answer became the first gold answer

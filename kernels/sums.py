@@ -1,0 +1,80 @@
+"""Sums of margins and successes over the rollouts of each question, exact in any order.
+
+A margin enters as a fixed-point integer, its sum as two integers of 32 bits (accelerators have no
+fast 64-bit ones), so that no figure depends on the order of rows, the size of a block or the number
+of devices (SPEC section 7).
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from herald_jax.types import pytree
+
+# A fixed-point margin has at most 26 bits; its low part has 13, so that either part summed over
+# 2^17 rollouts of one question fits in 31 bits.
+MARGIN_BITS = 26
+LOW_BITS = 13
+MAX_ROLLOUTS = 1 << 17
+
+
+@pytree
+class QuestionSums:
+    """Sums over the rollouts of one question."""
+
+    rows: jax.Array  # int32 [J]
+    successes: jax.Array  # int32 [J]
+    high: jax.Array  # int32 [J] sum of margins in units of 2^LOW_BITS / scale
+    low: jax.Array  # int32 [J] and of the rest, in units of 1 / scale
+    largest: jax.Array  # float32 [J] largest margin, -inf without rows
+
+
+def margin_scale(bound: float) -> float:
+    """Largest power of two s with s · bound below 2^26.
+
+    Args:
+        bound: no margin is larger in absolute value; finite, at least 0.
+
+    Returns:
+        The scale of `question_sums`, a power of two that float32 holds.
+
+    Raises:
+        ValueError: if the bound is not a finite number.
+    """
+    if not math.isfinite(bound) or bound < 0:
+        raise ValueError(f"bound of margins must be finite and not negative, got {bound}")
+    exponent = MARGIN_BITS - 1 - math.frexp(max(bound, 2.0**-90))[1]
+    return float(2.0 ** min(exponent, 100))
+
+
+def question_sums(
+    margins: jax.Array, valid: jax.Array, *, scale: jax.Array, tie_tolerance: jax.Array
+) -> QuestionSums:
+    """Sums over one question.
+
+    Args:
+        margins: float32 [J, M].
+        valid: bool [J, M], which of them count; the others may hold anything.
+        scale: float32 [], from `margin_scale`.
+        tie_tolerance: float32 []; a margin of at least minus this is a success.
+
+    Returns:
+        `QuestionSums`.
+    """
+    counted = jnp.where(valid, margins, 0.0)
+    fixed = jnp.round(counted * scale).astype(jnp.int32)
+    success = valid & (margins >= -tie_tolerance)
+    return QuestionSums(
+        rows=jnp.sum(valid, axis=1, dtype=jnp.int32),
+        successes=jnp.sum(success, axis=1, dtype=jnp.int32),
+        high=jnp.sum(fixed >> LOW_BITS, axis=1, dtype=jnp.int32),
+        low=jnp.sum(fixed & ((1 << LOW_BITS) - 1), axis=1, dtype=jnp.int32),
+        largest=jnp.max(jnp.where(valid, margins, -jnp.inf), axis=1, initial=-jnp.inf),
+    )
+
+
+def margin_totals(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Both parts as one fixed-point integer: int64, same shape, in units of 1 / scale."""
+    return (np.asarray(high, np.int64) << LOW_BITS) + np.asarray(low, np.int64)
