@@ -1,0 +1,95 @@
+"""Uniform draws of cluster indices from a counter: the random stream of the bootstrap.
+
+A draw is a function of (seed, replicate, draw) alone, in 32-bit unsigned arithmetic, so that it
+is the same on every device and for every way to cut replicates or draws into blocks. The mixing
+steps are those of `triple32` (three multiply and xor-shift rounds, a bijection of 32-bit words
+with low avalanche bias: C. Wellons, hash-prospector), with a key of two words per replicate: one
+word offsets the counter, the other enters between the rounds, so that two replicates whose
+counters overlap still draw apart. The stream is fixed: changing it changes published intervals.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+MAX_INDICES = 2**20
+"""Largest n: beyond it the bias of a draw would no longer be small beside a standard error."""
+
+
+def _mix(word: jax.Array, key: jax.Array) -> jax.Array:
+    """Bijection of `word` for each `key`; both uint32, of shapes that broadcast."""
+    word = word ^ (word >> 17)
+    word = word * jnp.uint32(0xED5AD4BB)
+    word = (word ^ (word >> 11)) + key
+    word = word * jnp.uint32(0xAC4C1B51)
+    word = word ^ (word >> 15)
+    word = word * jnp.uint32(0x31848BAB)
+    return word ^ (word >> 14)
+
+
+def seed_words(seed: int) -> np.ndarray:
+    """Splits a seed into the two words that the draws take.
+
+    Args:
+        seed: 0 .. 2^64 - 1.
+
+    Returns:
+        uint32 [2], low word first.
+
+    Raises:
+        ValueError: the seed is out of range.
+    """
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be in 0 .. 2^64 - 1, got {seed}")
+    return np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+
+
+def scale_to_range(word: jax.Array, n: jax.Array) -> jax.Array:
+    """floor(word * n / 2^32): 32 random bits as an index below n.
+
+    The 52-bit product is taken in 16-bit limbs. Each index receives the floor or the ceiling of
+    2^32 / n words, so its probability is within 2^-32 of 1/n: a relative error of n / 2^32, which
+    is 2e-6 at n = 10^4 and 2.4e-4 at n = 2^20. The mean of any column x moves by at most
+    n 2^-32 mean|x|.
+
+    Args:
+        word: uint32 [...].
+        n: uint32 [], 1 .. MAX_INDICES.
+
+    Returns:
+        int32 [...], 0 .. n - 1.
+    """
+    chex.assert_type([word, n], jnp.uint32)
+    chex.assert_rank(n, 0)
+    low_half = jnp.uint32(0xFFFF)
+    word_high, word_low = word >> 16, word & low_half
+    n_high, n_low = n >> 16, n & low_half
+    middle = word_high * n_low + ((word_low * n_low) >> 16)
+    carry = (word_low * n_high + (middle & low_half)) >> 16
+    index: jax.Array = word_high * n_high + (middle >> 16) + carry
+    return index.astype(jnp.int32)
+
+
+def draw_indices(seed: jax.Array, replicate: jax.Array, draw: jax.Array, n: jax.Array) -> jax.Array:
+    """The indices that one replicate draws, with replacement, from 0 .. n - 1.
+
+    Args:
+        seed: uint32 [2], from `seed_words`.
+        replicate: uint32 [], number of the replicate.
+        draw: uint32 [N], numbers of the draws.
+        n: uint32 [], 1 .. MAX_INDICES.
+
+    Returns:
+        int32 [N].
+    """
+    chex.assert_shape(seed, (2,))
+    chex.assert_rank([replicate, draw], [0, 1])
+    chex.assert_type([seed, replicate, draw], jnp.uint32)
+    # Two words from the seed, then two from (seed, replicate): for one seed the first is a
+    # bijection of the replicate's number, hence no two replicates share a key.
+    first = _mix(seed[0] ^ jnp.uint32(0x243F6A88), seed[1])
+    second = _mix(seed[1] ^ jnp.uint32(0x85A308D3), first)
+    offset = _mix(replicate ^ first, second)
+    key = _mix(replicate ^ second, first ^ jnp.uint32(0x13198A2E))
+    return scale_to_range(_mix(draw + offset, key), n)
