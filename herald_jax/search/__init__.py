@@ -1,1 +1,1 @@
-"""."""
+"""Search over a closed corpus: text queries in, passage codes out."""

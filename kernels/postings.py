@@ -1,0 +1,201 @@
+"""An inverted index with an integer for every (term, passage), and sums of it over query tokens.
+
+BM25 (`bm25.py`) and the lexical score (`lexical.py`) differ only in that integer. Two layouts share
+the work, because both extremes of Zipf's law are common in a query:
+
+- *dense*: a term in more than 1/32 of the passages has a row with an entry for every passage, and
+  adding it is one pass over consecutive memory;
+- *tail*: every other term lists its passages and their values (compressed columns), read in chunks
+  and scattered.
+
+Which term lies where changes the speed alone, never a sum: the integers are the same.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from jax import lax
+
+from herald_jax.kernels.topk import BLOCK, NO_SCORE
+from herald_jax.types import PAD, pytree
+
+# A term in more than one passage of this many has a dense row, while the rows fit the budget.
+DENSE_SHARE = 32
+DENSE_BYTES = 256 * 2**20
+
+# The tail is read in chunks of this many postings, this many chunks a step.
+CHUNK = 64
+CHUNKS = 16
+
+
+@pytree
+class Postings:
+    """Integer values of (term, passage) pairs.
+
+    Axes: N passages, W = N rounded up to a multiple of `BLOCK`, T terms, D dense rows, P postings
+    of the tail. Each axis has at least one entry, so that an empty corpus needs no case of its own.
+    """
+
+    n_passages: jax.Array  # int32 [] N
+    row: jax.Array  # int32 [T] dense row of a term, PAD when it is in the tail
+    start: jax.Array  # int32 [T + 1] first posting of a term in the tail
+    passage: jax.Array  # int32 [P] passages of a term ascending, after the last term CHUNK zeros
+    value: jax.Array  # int8 or int32 [P]
+    dense: jax.Array  # int8 or int32 [D, W]
+
+
+def term_frequency(
+    tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_terms: int
+) -> scipy.sparse.csc_array:
+    """Counts every term in every passage.
+
+    Args:
+        tokens: int32 [total] term ids of all passages, one passage after another.
+        offsets: int64 [N + 1]; passage i holds tokens[offsets[i]:offsets[i + 1]].
+        n_terms: T, the number of terms.
+
+    Returns:
+        Sparse int32 [N, T] in compressed columns, passages of a column ascending.
+
+    Raises:
+        ValueError: the offsets do not partition the tokens, or a token is not in 0 .. T-1.
+    """
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(tokens):
+        raise ValueError(f"offsets must run from 0 to the number of tokens, {len(tokens)}")
+    if np.any(np.diff(offsets) < 0):
+        raise ValueError("offsets must not decrease")
+    if len(tokens) and not (tokens.min() >= 0 and tokens.max() < n_terms):
+        raise ValueError(f"tokens must be term ids in 0 .. {n_terms - 1}")
+    counts = scipy.sparse.csr_array(
+        (np.ones(len(tokens), np.int32), tokens, offsets), shape=(len(offsets) - 1, n_terms)
+    ).tocsc()
+    counts.sum_duplicates()
+    return counts
+
+
+def build_postings(frequency: scipy.sparse.csc_array, values: npt.NDArray[np.integer]) -> Postings:
+    """Lays out one integer for each stored entry of `frequency`.
+
+    Args:
+        frequency: sparse [N, T] from `term_frequency`; only its structure is read.
+        values: int8 or int32 [stored entries], in the order of `frequency.indices`.
+
+    Returns:
+        The postings, on the default device.
+
+    Raises:
+        ValueError: there are more postings than int32 can count.
+    """
+    n_passages, n_terms = frequency.shape
+    if frequency.nnz > np.iinfo(np.int32).max - CHUNK:
+        raise ValueError(f"{frequency.nnz} postings do not fit int32 positions; split the corpus")
+    width = BLOCK * max(1, -(-n_passages // BLOCK))
+    df = np.diff(frequency.indptr)
+    common = np.flatnonzero(df * DENSE_SHARE > n_passages)
+    budget = DENSE_BYTES // (width * values.itemsize)
+    by_df = common[np.argsort(-df[common], kind="stable")]
+    dense_terms = np.sort(by_df[:budget])
+
+    row = np.full(max(1, n_terms), PAD, np.int32)
+    row[dense_terms] = np.arange(len(dense_terms), dtype=np.int32)
+    row_of_posting = np.repeat(row[:n_terms], df)
+    in_row = row_of_posting != PAD
+    dense = np.zeros((max(1, len(dense_terms)), width), values.dtype)
+    dense[row_of_posting[in_row], frequency.indices[in_row]] = values[in_row]
+
+    start = np.zeros(len(row) + 1, np.int32)
+    np.cumsum(np.where(row[:n_terms] == PAD, df, 0), out=start[1 : n_terms + 1])
+    padding = (0, CHUNK)
+    return Postings(
+        n_passages=jnp.asarray(n_passages, jnp.int32),
+        row=jnp.asarray(row),
+        start=jnp.asarray(start),
+        passage=jnp.asarray(np.pad(frequency.indices[~in_row].astype(np.int32), padding)),
+        value=jnp.asarray(np.pad(values[~in_row], padding)),
+        dense=jnp.asarray(dense),
+    )
+
+
+def sum_postings(postings: Postings, queries: jax.Array) -> jax.Array:
+    """Sums, for every passage, the values of a query's tokens: score[n, p] = sum_l v[q[n, l], p].
+
+    Args:
+        postings: values v of terms in passages.
+        queries: int32 [n, L] term ids, each repeat counting; PAD and ids of no term add nothing.
+
+    Returns:
+        int32 [n, W]; NO_SCORE at the positions from N on, which are no passages.
+    """
+    chex.assert_rank(queries, 2)
+    chex.assert_type(queries, jnp.int32)
+    chex.assert_rank([postings.row, postings.start, postings.passage, postings.value], 1)
+    chex.assert_rank(postings.dense, 2)
+    width = postings.dense.shape[1]
+    known = (queries >= 0) & (queries < postings.row.shape[0])
+    # One list of (query, term) for the whole batch: work follows the tokens that there are, not the
+    # longest query.
+    term = jnp.where(known, queries, 0).reshape(-1)
+    query = jnp.repeat(jnp.arange(queries.shape[0], dtype=jnp.int32), queries.shape[1])
+    row = jnp.where(known.reshape(-1), postings.row[term], PAD)
+    in_tail = known.reshape(-1) & (row == PAD)
+
+    scores = jnp.zeros((queries.shape[0], width), jnp.int32)
+    scores = _add_dense(scores, postings, query, row)
+    scores = _add_tail(scores, postings, query, term, in_tail)
+    is_passage = jnp.arange(width, dtype=jnp.int32) < postings.n_passages
+    return jnp.where(is_passage[None, :], scores, NO_SCORE)
+
+
+def _add_dense(
+    scores: jax.Array, postings: Postings, query: jax.Array, row: jax.Array
+) -> jax.Array:
+    """Adds the dense rows `row` [n * L] (PAD: none) to the scores of their `query`."""
+    present = row != PAD
+    order = jnp.argsort(~present, stable=True)
+    query, row = query[order], row[order]
+
+    def add(i: jax.Array, scores: jax.Array) -> jax.Array:
+        values = lax.dynamic_index_in_dim(postings.dense, row[i], keepdims=False)
+        partial = lax.dynamic_index_in_dim(scores, query[i], keepdims=False)
+        partial = partial + values.astype(jnp.int32)
+        updated: jax.Array = lax.dynamic_update_index_in_dim(scores, partial, query[i], 0)
+        return updated
+
+    total: jax.Array = lax.fori_loop(0, present.sum(dtype=jnp.int32), add, scores)
+    return total
+
+
+def _add_tail(
+    scores: jax.Array, postings: Postings, query: jax.Array, term: jax.Array, in_tail: jax.Array
+) -> jax.Array:
+    """Adds the listed postings of `term` [n * L], where `in_tail`, to the scores of their `query`.
+
+    The postings of all tokens are cut into chunks; a step adds CHUNKS of them, whichever queries
+    they belong to.
+    """
+    width = scores.shape[1]
+    start = postings.start[term]
+    length = jnp.where(in_tail, postings.start[term + 1] - start, 0)
+    chunks = (length + CHUNK - 1) // CHUNK
+    end = jnp.cumsum(chunks)
+    lane = jnp.arange(CHUNK, dtype=jnp.int32)[None, :]
+
+    def add(step: jax.Array, flat: jax.Array) -> jax.Array:
+        chunk = step * CHUNKS + jnp.arange(CHUNKS, dtype=jnp.int32)
+        # The token whose chunks include this one; past the last chunk, any token.
+        slot = (end[None, :] <= chunk[:, None]).sum(axis=1, dtype=jnp.int32)
+        slot = jnp.minimum(slot, end.shape[0] - 1)
+        offset = CHUNK * (chunk - end[slot] + chunks[slot])
+        within = offset[:, None] + lane
+        live = (within < length[slot][:, None]) & (chunk < end[-1])[:, None]
+        posting = jnp.where(live, start[slot][:, None] + within, 0)
+        value = jnp.where(live, postings.value[posting].astype(jnp.int32), 0)
+        target = (query[slot] * width)[:, None] + postings.passage[posting]
+        return flat.at[target].add(value, mode="promise_in_bounds")
+
+    steps = (end[-1] + CHUNKS - 1) // CHUNKS
+    total: jax.Array = lax.fori_loop(0, steps, add, scores.reshape(-1))
+    return total.reshape(scores.shape)
