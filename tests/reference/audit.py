@@ -17,8 +17,9 @@ from reference.records import (
     passage_texts,
     set_aside,
 )
-from reference.rewards import Contract, Judged, contracts, judge, reward, subset_contract
+from reference.rewards import Judged, contracts, judge, reward, subset_contract
 from reference.settings import DETECTORS, Settings
+from reference.signal import signal_of_rows
 from reference.utility import utility
 
 LAUNDERING = OPERATORS["citation_laundering"]
@@ -115,6 +116,7 @@ class Audit:
             found["pools"] = {name: self.selection(name) for name in SELECTIONS}
             found["models"] = self.split("model") | {"*": self.attackability(self.rows)}
             found["by_pool"] = self.split("pool")
+            found["signal"] = signal_of_rows(self.rows, self.settings)
         return found
 
     def table(self, outcomes: Sequence[Outcome]) -> dict:
@@ -188,9 +190,7 @@ class Audit:
         """Oracle-worst on the common set with all λ of the lattice scaled."""
         found: dict[str, dict] = {}
         for scale in self.settings.scales:
-            found[f"{scale:g}"] = {
-                name: self.scaled(on_common[name], scale) for name in PRIMARY
-            }
+            found[f"{scale:g}"] = {name: self.scaled(on_common[name], scale) for name in PRIMARY}
         return found
 
     def scaled(self, outcomes: Sequence[Outcome], scale: float) -> dict[str, dict]:
@@ -238,6 +238,3 @@ def only(outcomes: Sequence[Outcome], ids: Collection[str]) -> list[Outcome]:
 
 def count_questions(rows: Sequence[Judged]) -> int:
     return len({row.trajectory["question_id"] for row in rows})
-
-
-__all__ = ["Audit", "Contract", "audit"]

@@ -5,6 +5,7 @@ Interval ends are left out: they depend on the random stream, which the definiti
 
 import math
 from collections.abc import Iterable
+from functools import cache
 
 from reference.pairs import Outcome
 from reference.rewards import Contract
@@ -75,6 +76,7 @@ def average(clusters: list[list[float]], weighting: str) -> float:
     raise ValueError(f"no such weighting: {weighting}")
 
 
+@cache
 def upper_bound(successes: int, n: int) -> float:
     """One-sided 95 % Clopper-Pearson bound: the p at which so few successes have chance 0.05."""
     if successes == n:

@@ -67,9 +67,7 @@ def bm25_idf(df: Counter, passages: int, variant: str) -> dict[str, float]:
     return {term: floor if value < 0 else value for term, value in idf.items()}
 
 
-def bm25_contributions(
-    passages: dict[str, list[str]], variant: str
-) -> dict[str, dict[str, int]]:
+def bm25_contributions(passages: dict[str, list[str]], variant: str) -> dict[str, dict[str, int]]:
     """Term -> passage -> what one occurrence of the term in a query adds to the passage's score.
 
     idf · tf (k1 + 1) / (tf + k1 (1 − b + b · length / mean length)), rounded to nearest, ties to

@@ -29,9 +29,7 @@ def is_eligible(original: Judged, edited: Judged, operator: Operator) -> bool:
     return not original.flags[operator.target] and edited.flags[operator.target]
 
 
-def is_isolated(
-    original: Judged, edited: Judged, operator: Operator, settings: Settings
-) -> bool:
+def is_isolated(original: Judged, edited: Judged, operator: Operator, settings: Settings) -> bool:
     excused = {operator.target, *operator.entails}
     twins = {"no_search", "under_retrieval"}
     if operator.target in twins and settings.min_searches == 1:

@@ -1,6 +1,7 @@
 """Selections of rows, and the best rollout of each question under a reward."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from reference.metrics import exact_match, f1
@@ -24,13 +25,17 @@ def by_question(rows: Iterable[Judged]) -> list[list[Judged]]:
 def highest(
     group: Sequence[Judged], score: Callable[[Judged], float], tolerance: float
 ) -> list[Judged]:
-    """Those whose score is the maximum, or within the tolerance of it; not a number is below all."""
+    """Those within the tolerance of the maximum; what is not finite is below all."""
     scores = [score(row) for row in group]
-    numbers = [s for s in scores if s == s]
-    if not numbers:
+    finite = [s for s in scores if math.isfinite(s)]
+    if not finite:
         return list(group)
-    limit = max(numbers) - tolerance
-    return [row for row, s in zip(group, scores, strict=True) if s >= limit]
+    limit = max(finite) - tolerance
+    return [row for row, s in zip(group, scores, strict=True) if math.isfinite(s) and s >= limit]
+
+
+def highest_r0(group: Sequence[Judged], settings: Settings) -> Judged:
+    return highest(group, lambda row: row.base["R0"], settings.tie_tolerance)[0]
 
 
 def hashed_index(question_id: str, rollouts: int) -> int:
@@ -51,7 +56,7 @@ def gold_informed(group: Sequence[Judged], golds: dict[str, dict], settings: Set
 
     left = highest(group, em_of, settings.tie_tolerance)
     left = highest(left, f1_of, settings.tie_tolerance)
-    return highest(left, lambda row: row.base["R0"], settings.tie_tolerance)[0]
+    return highest_r0(left, settings)
 
 
 def select(
@@ -68,9 +73,7 @@ def select(
         "hash_random": lambda group: group[
             hashed_index(group[0].trajectory["question_id"], len(group))
         ],
-        "r0_best": lambda group: highest(
-            group, lambda row: row.base["R0"], settings.tie_tolerance
-        )[0],
+        "r0_best": lambda group: highest_r0(group, settings),
         "gold_informed": lambda group: gold_informed(group, golds, settings),
     }
     return [pick[selection](group) for group in by_question(rows)]

@@ -61,9 +61,7 @@ def features(
     invalid_steps = len(trajectory["steps"]) - searches
     actions = len(trajectory["steps"]) + 1
     precision, recall = precision_recall(set(trajectory["citations"]), set(gold["support_ids"]))
-    well_formed = (
-        final and bool(trajectory["citations"]) and trajectory["malformed_citations"] == 0
-    )
+    well_formed = final and bool(trajectory["citations"]) and trajectory["malformed_citations"] == 0
     return {
         "answer": f1(trajectory["answer"], gold["answers"], settings.rules),
         "grounding": PRECISION_SHARE * precision + RECALL_SHARE * recall,

@@ -31,7 +31,9 @@ SYMBOLS = {
 # The hacking rate is the mean of these seven: all but no_search.
 HACKING = tuple(name for name in DETECTORS if name != "no_search")
 
-BASE_CONTRACTS: Mapping[str, Mapping[str, float]] = {
+Contracts = Mapping[str, Mapping[str, float]]  # name -> feature -> weight
+
+BASE_CONTRACTS: Contracts = {
     "outcome_only": {"answer": 1.15},
     "outcome_cost": {"answer": 1.15, "tool_calls": -0.04},
     "R0": {
@@ -68,7 +70,7 @@ class Settings:
     (a lattice detector outside R_full's seven has to be added there, and R_full then holds it).
     """
 
-    base_contracts: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: BASE_CONTRACTS)
+    base_contracts: Contracts = field(default_factory=lambda: BASE_CONTRACTS)
     penalties: Mapping[str, float] = field(default_factory=lambda: PENALTIES)
     lattice: tuple[str, ...] = ("no_search", "cited_not_retrieved", "fake_citation")
     scales: tuple[float, ...] = (0, 0.25, 0.5, 1, 2)

@@ -3,6 +3,7 @@
 import re
 import string
 import unicodedata
+from functools import cache
 
 ARTICLES = ("a", "an", "the")
 
@@ -12,6 +13,7 @@ def is_blank(text: str | None) -> bool:
     return text is None or not text.split()
 
 
+@cache
 def normalise(text: str, rules: str = "unicode") -> str:
     """The normal form of an answer; "" is EMPTY."""
     if rules == "unicode":
