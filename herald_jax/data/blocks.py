@@ -1,0 +1,173 @@
+"""Padded blocks of fixed shapes.
+
+A compiled program belongs to one shape, so the shapes are few: every block has the same number of
+trajectories, groups are as wide as a power of two, and lists are padded to a power of two. All
+rollouts of a question stand in one block, so that sums per question and per group are made there.
+Padding is `PAD` or a neutral value and never a row of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from herald_jax.data.pool import Pool
+from herald_jax.data.ragged import Int32, Ragged
+from herald_jax.types import NO_ANSWER, PAD, Oracle, Visible
+
+
+def bucket(n: int, buckets: Sequence[int]) -> int:
+    """The padded size for n: the smallest bucket that holds it.
+
+    Beyond the largest bucket it is the next power of two, so that the number of sizes stays
+    logarithmic whatever the data.
+
+    Raises:
+        ValueError: n is negative, or there are no buckets.
+    """
+    if n < 0 or not buckets:
+        raise ValueError("a size from 0 and at least one bucket are needed")
+    return min((size for size in buckets if size >= n), default=power_of_two(n))
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is at least n, and at least 1."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBlock:
+    """B = G * M trajectories: the rollouts of G questions, M places for each.
+
+    Attributes:
+        rows: int32 [B] row numbers, `PAD` where a group has fewer than M rollouts.
+        groups: int32 [G] question numbers, ascending, `PAD` at the end.
+        width: M, a power of two.
+    """
+
+    rows: Int32
+    groups: Int32
+    width: int
+
+
+def group_blocks(question: NDArray[np.int32], block_rows: int) -> list[GroupBlock]:
+    """Cut sorted rows into blocks that never divide a question.
+
+    Args:
+        question: int32 [n] question number of each row, ascending.
+        block_rows: B, a power of two. A question with more rows gets a block of its own.
+
+    Returns:
+        Blocks ordered by width, then by question. Each question is in exactly one of them.
+
+    Raises:
+        ValueError: `question` is not ascending or `block_rows` is no power of two.
+    """
+    if block_rows < 1 or block_rows != power_of_two(block_rows):
+        raise ValueError(f"block_rows is a power of two, not {block_rows}")
+    if np.any(np.diff(question) < 0):
+        raise ValueError("rows must be sorted by question")
+    numbers, first, count = np.unique(question, return_index=True, return_counts=True)
+    widths = np.array([power_of_two(int(size)) for size in count], np.int64)
+    blocks = []
+    for width in np.unique(widths):
+        chosen = np.flatnonzero(widths == width)
+        per_block = max(block_rows // int(width), 1)
+        place = np.arange(width)
+        for start in range(0, len(chosen), per_block):
+            part = chosen[start : start + per_block]
+            rows = np.full((per_block, width), PAD, np.int32)
+            rows[: len(part)] = np.where(place < count[part, None], first[part, None] + place, PAD)
+            groups = np.full(per_block, PAD, np.int32)
+            groups[: len(part)] = numbers[part]
+            blocks.append(GroupBlock(rows.reshape(-1), groups, int(width)))
+    return blocks
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Padded lengths of the lists of a block: R, C and S of `herald_jax.types.arrays`."""
+
+    retrieved: int
+    citations: int
+    support: int
+
+
+def block_widths(pool: Pool, rows: Int32 | None = None) -> Widths:
+    """Powers of two that hold every list of the given rows (default: all of the pool)."""
+    if rows is None:
+        rows = np.arange(len(pool.rows), dtype=np.int32)
+    rows = rows[rows != PAD]
+
+    def width(lists: Ragged, chosen: Int32) -> int:
+        return power_of_two(int(lists.lengths[chosen].max(initial=1)))
+
+    return Widths(
+        retrieved=width(pool.rows.retrieved, rows),
+        citations=width(pool.rows.citations, rows),
+        support=width(pool.support, pool.rows.question[rows]),
+    )
+
+
+def visible_block(pool: Pool, rows: Int32, widths: Widths) -> Visible:
+    """The visible side of a block, as host arrays.
+
+    Args:
+        pool: where the rows are.
+        rows: int32 [B] row numbers; `PAD` gives a trajectory without searches, citations or answer.
+        widths: padded lengths.
+
+    Returns:
+        `Visible` with trajectories along the last axis: `[R, B]`, `[C, B]` and `[B]`.
+
+    Raises:
+        ValueError: a list is longer than its width.
+        IndexError: a row is neither `PAD` nor of the pool.
+    """
+    source = pool.rows
+    return Visible(
+        retrieved=_array(source.retrieved.to_padded(rows, widths.retrieved)),
+        citations=_array(source.citations.to_padded(rows, widths.citations)),
+        searches=_array(_gather(source.searches, rows, 0)),
+        invalid=_array(_gather(source.invalid, rows, 0)),
+        repeated=_array(_gather(source.repeated, rows, False)),
+        answer_tokens=_array(_gather(source.answer_tokens, rows, NO_ANSWER)),
+        malformed=_array(_gather(source.malformed, rows, 0)),
+    )
+
+
+def oracle_block(pool: Pool, rows: Int32, widths: Widths) -> Oracle:
+    """The oracle side of a block, as host arrays; arguments and errors as `visible_block`.
+
+    Returns:
+        `Oracle` with trajectories along the last axis. A `PAD` row has no support, an answer that
+        scores 0 and no gold.
+    """
+    question = _gather(pool.rows.question, rows, PAD)
+    return Oracle(
+        support=_array(pool.support.to_padded(question, widths.support)),
+        em=_array(_gather(pool.rows.em, rows, 0.0).astype(np.float32)),
+        f1=_array(_gather(pool.rows.f1, rows, 0.0).astype(np.float32)),
+        gold_em=_array(_gather(pool.gold_em, question, np.nan).astype(np.float32)),
+        gold_f1=_array(_gather(pool.gold_f1, question, np.nan).astype(np.float32)),
+        gold_tokens=_array(_gather(pool.gold_tokens, question, NO_ANSWER)),
+        is_gold=_array(_gather(pool.rows.is_gold, rows, False)),
+    )
+
+
+def _gather(column: NDArray[Any], rows: Int32, padding: Any) -> NDArray[Any]:
+    """column[rows] where a row is one, the padding elsewhere; -1 never reads the last row."""
+    real = rows != PAD
+    if np.any(rows[real] < 0) or np.any(rows[real] >= len(column)):
+        raise IndexError(f"rows must be {PAD} or in 0 .. {len(column) - 1}")
+    out = np.full(len(rows), padding, column.dtype)
+    out[real] = column[rows[real]]
+    return out
+
+
+def _array(values: NDArray[Any]) -> jax.Array:
+    # Host memory until a jitted function takes it: copying is the caller's moment to choose.
+    return cast(jax.Array, values)

@@ -1,0 +1,189 @@
+"""JSON Lines, read to the letter and fast (SPEC section 1).
+
+A file is UTF-8 bytes: one leading byte order mark is skipped, a record ends at a line feed and at
+nothing else, blank lines are counted and skipped. A line that repeats a key, holds a number that
+is not finite, an unpaired surrogate, bytes that are not UTF-8 or no JSON object is rejected with
+its number, and every other line still loads.
+
+Blocks of lines take a fast way and, where that is not certain to be right, an exact one, line by
+line. The fast way decodes with msgspec, which is strict but silently keeps the last of two equal
+keys. That shows in a count: writing the decoded block again gives the same number of `":` as the
+block itself holds, unless a key was dropped. Text inside strings counts alike on both sides, as
+long as no quote, colon or space is written as an escape; such blocks take the exact way.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from herald_jax.data.checks import Digits, read_object, reporter
+from herald_jax.types import Fault
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+BLOCK_BYTES = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_KEY_END = re.compile(rb'"[ \t\r]*:')
+_AMBIGUOUS_ESCAPE = re.compile(rb"\\u00(?:22|3[aA]|20)")
+_INT_DIGITS = 4300  # more than these, and `int` refuses the literal
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Batch(msgspec.Struct, Generic[R]):
+    """What one stretch of a file held."""
+
+    records: list[R]
+    lines: list[int]  # line, or row, of each record, from 1
+    faults: list[Fault]
+    rows: int  # rows read, rejected ones included
+
+
+def read_jsonl(
+    path: Path | str, kind: type[R], *, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Batch[R]]:
+    """Stream the records of a JSON Lines file.
+
+    Args:
+        path: the file; faults name it as given.
+        kind: class of the records.
+        block_bytes: bytes that are read at a time, or one line if that is longer.
+
+    Yields:
+        Batches in the order of the file. A line with a fault has no record; all its faults are
+        listed.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    number = 0
+    with Path(path).open("rb") as file:
+        if file.peek(3)[:3] == _BOM:
+            file.read(3)
+        while block := file.readlines(block_bytes):
+            lines = [(at, line) for at, line in enumerate(block, number + 1) if line.strip(_BLANK)]
+            number += len(block)
+            yield _read_block(str(path), lines, kind)
+
+
+def write_jsonl(path: Path | str, records: Iterable[msgspec.Struct]) -> None:
+    """Write records, one object a line, every field spelled out."""
+    with Path(path).open("wb") as file:
+        for record in records:
+            file.write(_encode(record) + b"\n")
+
+
+def _read_block(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Batch[R]:
+    batch: Batch[R] = Batch([], [], [], len(lines))
+    objects = _decode_fast([line for _, line in lines])
+    if objects is not None:
+        try:
+            batch.records = msgspec.convert(objects, list[kind])  # type: ignore[valid-type]
+            batch.lines = [at for at, _ in lines]
+            return batch
+        except msgspec.ValidationError:
+            pass  # integer ids, bare golds or faults: object by object below
+    for row, (at, line) in enumerate(lines):
+        report = reporter(file, at, batch.faults)
+        before = len(batch.faults)
+        value = _decode_line(line, file, at, batch.faults) if objects is None else objects[row]
+        if len(batch.faults) == before:
+            record = read_object(value, kind, report)
+            if record is not None:
+                batch.records.append(record)
+                batch.lines.append(at)
+    return batch
+
+
+def _decode_fast(lines: list[bytes]) -> list[Any] | None:
+    """The values of the lines when it is certain that they are right, else None."""
+    raw = b"".join(lines)
+    if b"\\u00" in raw and _AMBIGUOUS_ESCAPE.search(raw):
+        return None
+    try:
+        objects = [_decode(line) for line in lines]
+        written = _encode(objects)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if b" :" in raw or b"\t:" in raw or b"\r:" in raw:
+        same = len(_KEY_END.findall(raw)) == len(_KEY_END.findall(written))
+    else:
+        same = raw.count(b'":') == written.count(b'":')
+    return objects if same else None
+
+
+def _decode_line(line: bytes, file: str, at: int, faults: list[Fault]) -> Any:
+    """The value of one line, exactly; appends its faults."""
+    fast = _decode_fast([line])
+    if fast is not None:
+        return fast[0]
+    report = reporter(file, at, faults)
+    try:
+        text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        got = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
+        report("", "not_utf8", "UTF-8 text", got, "save the file as UTF-8")
+        return None
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            for name in found:
+                if (count := names.count(name)) > 1:
+                    remedy = "keep the one that is meant"
+                    report(name, "duplicate_key", "each key once", f"{count} times", remedy)
+        return found
+
+    def number(literal: str) -> float:
+        value = float(literal)
+        if not math.isfinite(value):
+            remedy = "write null, or leave the key out"
+            report("", "nonfinite_number", "a finite number", literal[:60], remedy)
+        return value
+
+    def integer(literal: str) -> int | Digits:
+        if literal == "-0":
+            return 0
+        return int(literal) if len(literal) < _INT_DIGITS else Digits(literal)
+
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=object_of,
+            parse_float=number,
+            parse_constant=number,
+            parse_int=integer,
+        )
+        for path, string in _strings(value, ""):
+            if any("\ud800" <= char <= "\udfff" for char in string):
+                remedy = "write the whole character, or replace the broken half by U+FFFD"
+                report(path, "lone_surrogate", "whole characters", ascii(string)[:60], remedy)
+    except json.JSONDecodeError as error:
+        got = f"{error.msg} at column {error.colno}"
+        report("", "bad_json", "one JSON object", got, "complete or remove the line")
+        return None
+    except RecursionError:
+        report("", "bad_json", "one JSON object", "too many nested brackets", "flatten the value")
+        return None
+    return value
+
+
+def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            place = f"{path}.{name}" if path else name
+            yield place, name
+            yield from _strings(entry, place)
+    elif isinstance(value, list):
+        for at, entry in enumerate(value):
+            yield from _strings(entry, f"{path}[{at}]")

@@ -1,0 +1,112 @@
+"""Warnings of ids that are different but look the same.
+
+Ids compare exactly (SPEC section 1): " 7", "7", "007" and "7.0" are four ids. Where two ids of one
+kind differ only by white space at the ends, case, Unicode form or numeric reading, one of the
+writers probably meant the other, and a citation counts as fake for a space. That is legal and worth
+a warning.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from herald_jax.data.checks import shown
+from herald_jax.data.records import OracleRow, Passage, Trajectory
+from herald_jax.data.tables import Table
+from herald_jax.types import Fault
+
+_NUMBER = re.compile(r"([+-]?)0*([0-9]+)(?:\.0*)?")
+
+Mention = tuple[str, str, int, str]  # id, file, line, field
+
+
+def near_id_warnings(
+    trajectories: Table[Trajectory], corpus: Table[Passage], oracle: Table[OracleRow]
+) -> list[Fault]:
+    """One warning for each id that looks like one met before it, at its first mention.
+
+    The passages of the corpus come first, then what the oracle and the trajectories mention.
+    """
+    passages = [*_of_corpus(corpus), *_of_support(oracle), *_of_passages(trajectories)]
+    questions = [*_of_labels(oracle), *_of_questions(trajectories)]
+    return [*_near(passages), *_near(questions), *_near(_of_rows(trajectories))]
+
+
+def look(name: str) -> str:
+    """What an id looks like when it is read carelessly."""
+    if name.isascii():
+        folded = name.strip().lower()
+    else:
+        folded = unicodedata.normalize("NFKC", name).casefold().strip()
+    number = _NUMBER.fullmatch(folded)
+    if number is None:
+        return folded
+    sign, digits = number.groups()
+    return f"-{digits}" if sign == "-" and digits != "0" else digits
+
+
+def _near(mentions: Iterable[Mention]) -> list[Fault]:
+    seen: set[str] = set()
+    first_of_look: dict[str, Mention] = {}
+    warnings = []
+    for mention in mentions:
+        name, file, line, field = mention
+        if name in seen:
+            continue
+        seen.add(name)
+        first = first_of_look.setdefault(look(name), mention)
+        if first is not mention:
+            other, other_file, other_line, _ = first
+            warnings.append(
+                Fault(
+                    file=file,
+                    line=line,
+                    field=field,
+                    code="near_id",
+                    expected=f"ids that differ visibly, or {shown(other)} as at "
+                    f"{other_file}:{other_line}",
+                    got=shown(name),
+                    remedy="write the id the same way everywhere if one passage or question is "
+                    "meant; they count as different",
+                    warning=True,
+                )
+            )
+    return warnings
+
+
+def _of_corpus(table: Table[Passage]) -> Iterator[Mention]:
+    for record, file, line in table:
+        yield record.passage_id, file, line, "passage_id"
+
+
+def _of_support(table: Table[OracleRow]) -> Iterator[Mention]:
+    for record, file, line in table:
+        for name in record.support_ids:
+            yield name, file, line, "support_ids"
+        for node in record.nodes:
+            for name in node.support_ids:
+                yield name, file, line, "nodes.support_ids"
+
+
+def _of_passages(table: Table[Trajectory]) -> Iterator[Mention]:
+    for record, file, line in table:
+        for step in record.steps:
+            for name in step.retrieved or ():
+                yield name, file, line, "steps.retrieved"
+        for name in record.citations or ():
+            yield name, file, line, "citations"
+
+
+def _of_labels(table: Table[OracleRow]) -> Iterator[Mention]:
+    for record, file, line in table:
+        yield record.question_id, file, line, "question_id"
+
+
+def _of_questions(table: Table[Trajectory]) -> Iterator[Mention]:
+    for record, file, line in table:
+        yield record.question_id, file, line, "question_id"
+
+
+def _of_rows(table: Table[Trajectory]) -> Iterator[Mention]:
+    for record, file, line in table:
+        yield record.trajectory_id, file, line, "trajectory_id"
