@@ -11,6 +11,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
+from herald_jax.kernels.margins import lowest_true
 from herald_jax.kernels.membership import member
 from herald_jax.types import Edit, Labels, Offer, State
 
@@ -22,13 +23,9 @@ def slot_positions(state: State) -> jax.Array:
     every occurrence of that citation.
     """
     usable = state.present & state.real & state.retrieved
-    same = jnp.zeros_like(usable)
-    taken = jnp.zeros((), bool)
-    for c in range(state.ids.shape[0]):
-        is_slot = usable[c] & ~taken
-        same |= is_slot & (state.ids == state.ids[c])
-        taken |= usable[c]
-    return same
+    position = jnp.arange(state.ids.shape[0], dtype=jnp.int32)
+    slot = jnp.sum(jnp.where(position == lowest_true(usable), state.ids, 0))
+    return jnp.any(usable) & state.present & (state.ids == slot)
 
 
 def _put(state: State, at: jax.Array, offer: Offer) -> State:
@@ -115,14 +112,14 @@ def unsupported_citation(state: State, offer: Offer, labels: Labels) -> Edit:
     """
     leader = state.present & state.first & labels.support
     at = state.present & labels.support
-    # turn[c]: how many distinct cited support ids come before the one at position c.
-    turn = jnp.zeros(state.ids.shape, jnp.int32)
-    before = jnp.zeros((), jnp.int32)
-    for c in range(state.ids.shape[0]):
-        turn = jnp.where(leader[c] & (state.ids == state.ids[c]), before, turn)
-        before = before + leader[c].astype(jnp.int32)
+    # turn[c]: how many distinct cited support ids come before the one at position c. A leader is
+    # the first place of its id, so that earlier leaders of other ids are what counts.
+    position = jnp.arange(state.ids.shape[0], dtype=jnp.int32)
+    same = state.ids[:, None] == state.ids[None, :]
+    own = jnp.min(jnp.where(same & leader[None, :], position[None, :], position.size), axis=1)
+    turn = jnp.sum(leader[None, :] & (position[None, :] < own[:, None]), axis=1, dtype=jnp.int32)
     dealt = jax.tree.map(lambda column: _deal(column, turn), offer)
-    enough = jnp.sum(offer.present, dtype=jnp.int32) >= before
+    enough = jnp.sum(offer.present, dtype=jnp.int32) >= jnp.sum(leader, dtype=jnp.int32)
     return _edit(jnp.any(at) & enough, _put(state, at, dealt), at)
 
 

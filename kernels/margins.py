@@ -20,14 +20,10 @@ class Selected:
     worst_valid: jax.Array  # bool [J]
 
 
-def first_true(mask: jax.Array) -> jax.Array:
-    """The first True of a list alone: bool [E] -> bool [E]."""
-    taken = jnp.zeros(mask.shape[1:], bool)
-    out = []
-    for e in range(mask.shape[0]):
-        out.append(mask[e] & ~taken)
-        taken |= mask[e]
-    return jnp.stack(out)
+def lowest_true(mask: jax.Array) -> jax.Array:
+    """Index of the first True along the first axis: bool [E, ...] -> int32 [...], E if none."""
+    index = jnp.arange(mask.shape[0], dtype=jnp.int32).reshape((-1,) + (1,) * (mask.ndim - 1))
+    return jnp.min(jnp.where(mask, index, mask.shape[0]), axis=0, initial=mask.shape[0])
 
 
 def select(margins: jax.Array, isolated: jax.Array) -> Selected:
@@ -41,13 +37,13 @@ def select(margins: jax.Array, isolated: jax.Array) -> Selected:
         `Selected`. A margin that is not finite leaves: oracle-worst drops that candidate,
         first-visible that trajectory (SPEC section 13.9).
     """
-    first = first_true(isolated)
+    edits = jnp.arange(isolated.shape[0], dtype=jnp.int32)
     finite = jnp.isfinite(margins)
-    chosen = jnp.sum(jnp.where(first[None] & finite, margins, 0.0), axis=1)
+    first = (edits == lowest_true(isolated))[None] & finite
     usable = isolated[None] & finite
     return Selected(
-        first_visible=chosen,
-        first_valid=jnp.any(first[None] & finite, axis=1),
+        first_visible=jnp.sum(jnp.where(first, margins, 0.0), axis=1),
+        first_valid=jnp.any(first, axis=1),
         oracle_worst=jnp.max(jnp.where(usable, margins, -jnp.inf), axis=1),
         worst_valid=jnp.any(usable, axis=1),
     )

@@ -11,6 +11,9 @@ import jax.numpy as jnp
 
 from herald_jax.types import Labels, Offer, Oracle, State, Visible
 
+# A list longer than this is gone through in pieces, so that programs stay short.
+_UNROLL = 64
+
 
 def member(ids: jax.Array, among: jax.Array) -> jax.Array:
     """Which of some ids stand in a list: out[x] = any_y ids[x] = among[y], never for PAD.
@@ -24,11 +27,20 @@ def member(ids: jax.Array, among: jax.Array) -> jax.Array:
     """
     chex.assert_rank([ids, among], 1)
     chex.assert_type([ids, among], int)
-    found = jnp.zeros(ids.shape, bool)
-    # Unrolled over the list: one pass of compares over the block for each of its places, which XLA
-    # fuses into one loop; a [X, Y] table would be written to memory first.
-    for y in range(among.shape[0]):
-        found |= ids == among[y]
+
+    def any_of(piece: jax.Array) -> jax.Array:
+        found = jnp.zeros(ids.shape, bool)
+        # Unrolled over the list: XLA fuses the compares with each of its places into one pass over
+        # the block, where a table [X, Y] would be written to memory first.
+        for y in range(piece.shape[0]):
+            found |= ids == piece[y]
+        return found
+
+    whole = among.shape[0] // _UNROLL * _UNROLL
+    found = any_of(among[whole:])
+    if whole:
+        pieces = among[:whole].reshape(-1, _UNROLL)
+        found, _ = jax.lax.scan(lambda so_far, piece: (so_far | any_of(piece), None), found, pieces)
     return found & (ids >= 0)
 
 
@@ -36,10 +48,8 @@ def first_occurrence(ids: jax.Array) -> jax.Array:
     """True where an id does not stand at an earlier position; False for PAD. int32 [C] -> bool."""
     chex.assert_rank(ids, 1)
     position = jnp.arange(ids.shape[0], dtype=jnp.int32)
-    seen = jnp.zeros(ids.shape, bool)
-    for c in range(ids.shape[0] - 1):
-        seen |= (ids == ids[c]) & (position > c)
-    return ~seen & (ids >= 0)
+    earlier = position[None, :] < position[:, None]
+    return ~jnp.any((ids[:, None] == ids[None, :]) & earlier, axis=1) & (ids >= 0)
 
 
 def is_real(ids: jax.Array, passages: jax.Array) -> jax.Array:

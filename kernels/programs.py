@@ -207,19 +207,12 @@ def judge(
     count = partial(jnp.sum, axis=0, dtype=jnp.int32)
     return Outcome(
         selected=selected,
-        worst_edit=_lowest(top),
+        worst_edit=margins.lowest_true(jnp.moveaxis(top, 1, 0)),
         made=count(pair.made),
         eligible=count(pair.eligible),
         isolated=count(pair.isolated),
         broke=jnp.sum(pair.broke, axis=1, dtype=jnp.int32),
     )
-
-
-def _lowest(mask: jax.Array) -> jax.Array:
-    """Index of the first True along axis 1 of [J, E, B]; E where there is none."""
-    edits = mask.shape[1]
-    index = jnp.arange(edits, dtype=jnp.int32)[None, :, None]
-    return jnp.min(jnp.where(mask, index, edits), axis=1)
 
 
 @partial(jax.jit, static_argnames="width")

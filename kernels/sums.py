@@ -13,11 +13,11 @@ import numpy as np
 
 from herald_jax.types import pytree
 
-# A fixed-point margin has at most 26 bits; its low part has 13, so that either part summed over
-# 2^17 rollouts of one question fits in 31 bits.
-MARGIN_BITS = 26
-LOW_BITS = 13
-MAX_ROLLOUTS = 1 << 17
+# A fixed-point margin has at most 30 bits with its sign; its low part has 15, so that either part
+# summed over 2^16 rollouts of one question fits in 31 bits.
+MARGIN_BITS = 30
+LOW_BITS = 15
+MAX_ROLLOUTS = 1 << 16
 
 
 @pytree
@@ -32,7 +32,7 @@ class QuestionSums:
 
 
 def margin_scale(bound: float) -> float:
-    """Largest power of two s with s · bound below 2^26.
+    """Largest power of two s with s · bound below 2^29.
 
     Args:
         bound: no margin is larger in absolute value; finite, at least 0.

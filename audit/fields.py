@@ -1,0 +1,261 @@
+"""Which record fields operators, generators and contracts read and write, from their jaxprs.
+
+Everything is traced on one small trajectory before an audit touches its first row; a visible-only
+part that gold labels reach is refused there (`audit.boundary`).
+"""
+
+from collections.abc import Iterable, Mapping
+
+import jax
+import jax.numpy as jnp
+
+from herald_jax.audit import boundary
+from herald_jax.audit.contracts import ContractSet
+from herald_jax.audit.generators import Generator
+from herald_jax.audit.operators import FAKE, GENERATOR, Operator
+from herald_jax.kernels import membership
+from herald_jax.kernels.detectors import Limits, detect
+from herald_jax.kernels.features import FeatureWeights, featurise
+from herald_jax.search import CorpusIndex
+from herald_jax.types import DETECTORS, FEATURES, Edit, Offer, Oracle, Visible
+
+# From leaves of the arrays to fields of the records they were made from (SPEC section 1).
+RECORD_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "visible.retrieved": ("steps.query", "steps.retrieved", "steps.valid"),
+    "visible.citations": ("citations",),
+    "visible.searches": ("steps.query", "steps.valid"),
+    "visible.invalid": ("steps.query", "steps.valid"),
+    "visible.repeated": ("steps.query", "steps.valid"),
+    "visible.answer_tokens": ("answer",),
+    "visible.malformed": ("malformed_citations",),
+    "oracle.support": ("support_ids",),
+    "oracle.em": ("answer", "answers"),
+    "oracle.f1": ("answer", "answers"),
+    "oracle.gold_em": ("answers",),
+    "oracle.gold_f1": ("answers",),
+    "oracle.gold_tokens": ("answers",),
+    "oracle.is_gold": ("answer", "answers"),
+    "passages": ("corpus",),
+    "index": ("corpus",),
+    "query": ("answer", "question"),
+    "taken": ("citations", "steps.query", "steps.retrieved", "steps.valid"),
+    "offered": ("candidates",),
+    "fake": ("trajectory_id",),
+}
+
+# From leaves of an edited state to the fields that the edit writes. `real` and `retrieved` are left
+# out: they follow from a citation or from the steps.
+WRITTEN_FIELDS: Mapping[str, str] = {
+    "state.ids": "citations",
+    "state.present": "citations",
+    "state.searches": "steps",
+    "state.invalid": "steps",
+    "state.repeated": "steps",
+    "state.answer_tokens": "answer",
+    "state.malformed": "malformed_citations",
+}
+
+ORACLE_FIELDS = ("answers", "support_ids", "nodes")
+
+_CITED, _RETRIEVED, _SUPPORT, _OFFERED = 3, 4, 2, 2
+
+
+def _ids(width: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((width,), jnp.int32)
+
+
+def _scalar(dtype: jnp.dtype) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((), dtype)
+
+
+_INT, _FLOAT, _BOOL = jnp.dtype("int32"), jnp.dtype("float32"), jnp.dtype("bool")
+
+
+def visible_shapes() -> Visible:
+    """Shapes of one small trajectory."""
+    return Visible(
+        retrieved=_ids(_RETRIEVED),
+        citations=_ids(_CITED),
+        searches=_scalar(_INT),
+        invalid=_scalar(_INT),
+        repeated=_scalar(_BOOL),
+        answer_tokens=_scalar(_INT),
+        malformed=_scalar(_INT),
+    )
+
+
+def oracle_shapes() -> Oracle:
+    """Shapes of its labels."""
+    return Oracle(
+        support=_ids(_SUPPORT),
+        em=_scalar(_FLOAT),
+        f1=_scalar(_FLOAT),
+        gold_em=_scalar(_FLOAT),
+        gold_f1=_scalar(_FLOAT),
+        gold_tokens=_scalar(_INT),
+        is_gold=_scalar(_BOOL),
+    )
+
+
+def record_fields(sources: Iterable[str]) -> list[str]:
+    """Fields of the records behind some leaves, sorted."""
+    fields: set[str] = set()
+    for source in sources:
+        leaf = source if source in RECORD_FIELDS else source.split(".")[0]
+        fields.update(RECORD_FIELDS.get(leaf, (source,)))
+    return sorted(fields)
+
+
+def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
+    """What reaches an edit: from the records' arrays, and from the state alone."""
+
+    def from_state(
+        state: membership.State, offer: Offer, labels: membership.Labels
+    ) -> Edit:
+        return operator.edit(state, offer, labels)
+
+    def from_records(
+        visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
+    ) -> Edit:
+        state, offer, labels = described(visible, oracle, passages, offered, fake)
+        return operator.edit(state, offer, labels)
+
+    def described(
+        visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
+    ) -> tuple[membership.State, Offer, membership.Labels]:
+        if operator.offers == FAKE:
+            ids = fake
+        elif operator.offers == GENERATOR or isinstance(operator.offers, str):
+            ids = offered
+        else:
+            ids = operator.offers(visible, oracle, passages, _CITED)
+        state = membership.describe_state(visible, passages)
+        offer = membership.describe_offer(ids, visible, passages)
+        labels = membership.describe_labels(visible.citations, ids, oracle)
+        if operator.each:
+            offer = jax.tree.map(lambda leaf: leaf[0], offer)
+        return state, offer, labels
+
+    inputs = {
+        "visible": visible_shapes(),
+        "oracle": oracle_shapes(),
+        "passages": _scalar(_INT),
+        "offered": _ids(_OFFERED),
+        "fake": _ids(1),
+    }
+    state, offer, labels = jax.eval_shape(lambda: described(**_zeros(inputs)))
+    return (
+        boundary.reach(from_records, **inputs),
+        boundary.reach(from_state, state=state, offer=offer, labels=labels),
+    )
+
+
+def _zeros(tree: dict[str, object]) -> dict[str, object]:
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), tree)
+
+
+def operator_fields(operator: Operator) -> dict[str, list[str]]:
+    """What an operator reads and writes.
+
+    Raises:
+        BoundaryError: if it is visible-only and gold labels reach its edit.
+    """
+    records, state = trace_operator(operator)
+    if not operator.oracle:
+        boundary.require_visible(
+            f"operator {operator.name!r}",
+            records,
+            allowed=("visible", "passages", "offered", "fake"),
+        )
+    changed = state.changed()
+    return {
+        "reads": record_fields(records.reads(changed)),
+        "writes": sorted({WRITTEN_FIELDS[name] for name in changed if name in WRITTEN_FIELDS}),
+    }
+
+
+def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach:
+    """What reaches the candidates that a generator proposes."""
+    if generator.offer is not None:
+        offer = generator.offer
+        return boundary.reach(
+            lambda visible, oracle, passages: offer(visible, oracle, passages, _OFFERED),
+            visible=visible_shapes(),
+            oracle=oracle_shapes(),
+            passages=_scalar(_INT),
+        )
+    ranking = generator.ranking
+    if ranking is None:
+        raise ValueError(f"generator {generator.name!r} has no program to trace")
+    return boundary.reach(
+        lambda index, query, taken: ranking(index, query, taken, k=1),
+        index=corpus.index_of(generator.name),
+        query=jax.ShapeDtypeStruct((1, 8), jnp.int32),
+        taken=jax.ShapeDtypeStruct((1, 8), jnp.int32),
+    )
+
+
+def generator_fields(generator: Generator, corpus: CorpusIndex) -> list[str]:
+    """What a generator reads.
+
+    Raises:
+        BoundaryError: if it is visible and anything but the question, the trajectory's visible
+            fields and the corpus reaches its candidates.
+    """
+    found = trace_generator(generator, corpus)
+    if not generator.oracle:
+        boundary.require_visible(
+            f"generator {generator.name!r}", found, allowed=("index", "query", "taken")
+        )
+    return record_fields(found.reads(found.outputs))
+
+
+def contract_fields(contracts: ContractSet, base_reads: Iterable[str] | None) -> list[list[str]]:
+    """What each contract reads: the fields behind every feature and detector of non-zero weight.
+
+    Args:
+        contracts: J contracts.
+        base_reads: fields that an external base reward reads; None when the base is linear.
+
+    Returns:
+        J sorted lists.
+    """
+
+    def columns(
+        visible: Visible,
+        oracle: Oracle,
+        passages: jax.Array,
+        limits: Limits,
+        weights: FeatureWeights,
+    ) -> dict[str, jax.Array]:
+        state = membership.describe_state(visible, passages)
+        labels = membership.describe_labels(visible.citations, visible.citations, oracle)
+        flags = detect(state, labels.support, limits)
+        features = featurise(state, flags, labels.support, labels.n_support, labels.f1, weights)
+        named = {f"feature {name}": getattr(features, name) for name in FEATURES}
+        return named | {f"detector {name}": getattr(flags, name) for name in DETECTORS}
+
+    found = boundary.reach(
+        columns,
+        visible=visible_shapes(),
+        oracle=oracle_shapes(),
+        passages=_scalar(_INT),
+        limits=Limits(min_searches=_scalar(_INT), max_searches=_scalar(_INT)),
+        weights=FeatureWeights(
+            precision=_scalar(_FLOAT),
+            recall=_scalar(_FLOAT),
+            hacking=jax.ShapeDtypeStruct((len(DETECTORS),), jnp.float32),
+        ),
+    )
+    names = [f"feature {name}" for name in FEATURES] + [f"detector {name}" for name in DETECTORS]
+    weights = contracts.weights(external_base=base_reads is not None)
+    out = []
+    for row, base in zip(weights, contracts.base, strict=True):
+        used = [name for name, weight in zip(names, row, strict=True) if weight]
+        settings = ("limits", "weights")
+        sources = {s for s in found.reads(used) if s.split(".")[0] not in settings}
+        fields = set(record_fields(sources))
+        if base and base_reads is not None:
+            fields |= set(base_reads)
+        out.append(sorted(fields))
+    return out
