@@ -10,6 +10,14 @@ cd "$(dirname "$0")/.."
 venv=$1
 python=${2:-}
 
+for link in audit kernels train; do
+  if [ ! -d "herald_jax/$link" ]; then
+    echo "setup: herald_jax/$link is not a link to ../$link: this checkout lost its symbolic links;" >&2
+    echo "       run: git config core.symlinks true && git checkout -- herald_jax" >&2
+    exit 2
+  fi
+done
+
 new_enough() {
   "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }

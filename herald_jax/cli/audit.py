@@ -1,11 +1,15 @@
 """`herald audit`: logs in, verdict and reports out."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from herald_jax.cli.console import say
+
+if TYPE_CHECKING:
+    from herald_jax.types import Fault
 
 EXAMPLES = """
 \b
@@ -30,6 +34,7 @@ Exit codes: 0 ran, 1 a --fail-on condition tripped, 2 bad input, 130 interrupted
 """
 
 TRIPPED = 1
+SHOWN_FAULTS = 20
 
 
 class Sources(NamedTuple):
@@ -101,23 +106,25 @@ def audit(
     from herald_jax.data.pool import find_pool_files, load_pool
 
     sources = find_pool_files(pool) if pool else named
-    with progress(quiet) as report_progress:
+    with progress(quiet) as draw:
         loaded = load_pool(
-            sources.trajectories,
-            sources.corpus,
-            sources.oracle,
+            *sources,
             rules=settings.data.rules,
             assume_no_citations=settings.data.assume_no_citations,
             skip_bad_rows=skip_bad_rows,
-            progress=report_progress,
+            progress=lambda file, rows: draw(f"read {Path(file).name}", rows, 0),
         )
-        report = run(loaded, settings, progress=report_progress)
+        for file, read in loaded.inputs.items():
+            draw(f"read {Path(file).name}", int(read["rows"]), int(read["rows"]))
+        report = run(loaded, settings, progress=draw)
         contents = {
             "report.json": report.to_json(),
             "report.html": render_html(report.data).encode(),
             "report.md": render_markdown(report.data).encode(),
         }
     paths = write_all(out, contents)
+    say_faults("skipped", loaded.skipped)
+    say_faults("warning", loaded.warnings)
 
     typer.echo(str(verdict(report.data)))
     typer.echo()
@@ -128,6 +135,14 @@ def audit(
         say(f"--fail-on tripped: {reason}")
     if reasons:
         raise typer.Exit(TRIPPED)
+
+
+def say_faults(kind: str, faults: Sequence["Fault"]) -> None:
+    """The first faults to stderr, and how many more there are."""
+    for fault in faults[:SHOWN_FAULTS]:
+        say(f"{kind}: {fault}")
+    if len(faults) > SHOWN_FAULTS:
+        say(f"{kind}: {len(faults) - SHOWN_FAULTS} more; `herald validate` lists all")
 
 
 def check_command_line(pool: Path | None, named: Sources, out: Path) -> None:

@@ -17,12 +17,12 @@ import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Protocol
 
-from herald_jax.manifest import BUILT_IN_CONTRACTS, Manifest
+from herald_jax.audit.contracts import build_contracts
+from herald_jax.manifest import Manifest
 from herald_jax.manifest.rules import listed, suggestion
-from herald_jax.types import SYMBOLS, HeraldError
+from herald_jax.types import HeraldError
 
 SELECTIONS = ("first_visible", "oracle_worst")
 FIELDS = ("asr", "upper", "mean_margin", "max_margin", "any_success", "questions", "rows")
@@ -101,7 +101,7 @@ def parse_condition(text: str, manifest: Manifest) -> Condition:
     """
     if match := INSUFFICIENT.fullmatch(text.strip()):
         contract = match[1] or "R0"
-        check_name(text, contract, contract_names(manifest), "a contract")
+        check_name(text, contract, build_contracts(manifest).names, "a contract")
         return Insufficient(contract)
     match = COMPARISON.fullmatch(text.strip())
     if match is None:
@@ -111,7 +111,7 @@ def parse_condition(text: str, manifest: Manifest) -> Condition:
             "`R0.citation_laundering.oracle_worst.upper>0.05`"
         )
     contract, name, selection, figure, sign, number = match.groups()
-    check_name(text, contract, contract_names(manifest), "a contract")
+    check_name(text, contract, build_contracts(manifest).names, "a contract")
     check_name(text, name, manifest.operators.names, "an operator")
     check_name(text, selection, SELECTIONS, "a selection")
     check_name(text, figure, FIELDS, "a field")
@@ -135,14 +135,3 @@ def read_limit(text: str, number: str) -> float:
     if not math.isfinite(limit):
         raise HeraldError(f"--fail-on {text!r}: `{number}` is not a finite number")
     return limit
-
-
-def contract_names(manifest: Manifest) -> tuple[str, ...]:
-    """Every contract that an audit reports: built in, subsets of the lattice, the user's own."""
-    symbols = [SYMBOLS.get(name, name) for name in manifest.lattice.detectors]
-    subsets = (
-        f"R[{'+'.join(chosen)}]"
-        for size in range(1, len(symbols) + 1)
-        for chosen in combinations(symbols, size)
-    )
-    return (*BUILT_IN_CONTRACTS, *subsets, *manifest.contracts)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from herald_jax.cli.fail_on import contract_names, parse_condition
+from herald_jax.cli.fail_on import Insufficient, parse_condition
 from herald_jax.manifest import Contract, Lattice, Manifest
 from herald_jax.types import HeraldError
 
@@ -111,9 +111,9 @@ def test_conditions_that_could_never_trip_are_refused(text: str, remedy: str) ->
     assert remedy in str(caught.value)
 
 
-def test_contract_names_are_every_subset_in_lattice_order() -> None:
-    names = contract_names(MANIFEST)
+def test_every_reported_contract_can_be_named() -> None:
     subsets = ("R[U]", "R[L]", "R[F]", "R[U+L]", "R[U+F]", "R[L+F]", "R[U+L+F]")
-    assert names == ("outcome_only", "outcome_cost", "R0", "R_full", *subsets, "mine")
+    for name in ("outcome_only", "outcome_cost", "R0", "R_full", *subsets, "mine"):
+        assert parse_condition(f"{name}.insufficient", MANIFEST) == Insufficient(name)
     one = Manifest(lattice=Lattice(detectors=("under_retrieval",)))
-    assert contract_names(one)[-1] == "R[under_retrieval]"
+    assert parse_condition("R[under_retrieval].insufficient", one)
