@@ -73,6 +73,20 @@ def read_jsonl(
             yield _read_block(str(path), lines, kind)
 
 
+def first_keys(path: Path | str) -> set[str]:
+    """Keys of the first line that holds an object; empty when there is none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        for line in file:
+            value = _decode_line(line.removeprefix(_BOM), str(path), 0, [])
+            if isinstance(value, dict):
+                return set(value)
+    return set()
+
+
 def write_jsonl(path: Path | str, records: Iterable[msgspec.Struct]) -> None:
     """Write records, one object a line, every field spelled out."""
     with Path(path).open("wb") as file:

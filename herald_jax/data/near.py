@@ -8,7 +8,8 @@ a warning.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 
 from herald_jax.data.checks import shown
 from herald_jax.data.records import OracleRow, Passage, Trajectory
@@ -27,9 +28,20 @@ def near_id_warnings(
 
     The passages of the corpus come first, then what the oracle and the trajectories mention.
     """
-    passages = [*_of_corpus(corpus), *_of_support(oracle), *_of_passages(trajectories)]
-    questions = [*_of_labels(oracle), *_of_questions(trajectories)]
-    return [*_near(passages), *_near(questions), *_near(_of_rows(trajectories))]
+    return [
+        *_near(
+            _passage_ids(trajectories, corpus, oracle),
+            chain(_of_corpus(corpus), _of_support(oracle), _of_passages(trajectories)),
+        ),
+        *_near(
+            {
+                *(record.question_id for record in oracle.records),
+                *(record.question_id for record in trajectories.records),
+            },
+            chain(_of_questions(oracle), _of_questions(trajectories)),
+        ),
+        *_near({record.trajectory_id for record in trajectories.records}, _of_rows(trajectories)),
+    ]
 
 
 def look(name: str) -> str:
@@ -45,33 +57,41 @@ def look(name: str) -> str:
     return f"-{digits}" if sign == "-" and digits != "0" else digits
 
 
-def _near(mentions: Iterable[Mention]) -> list[Fault]:
-    seen: set[str] = set()
+def _near(names: set[str], mentions: Iterator[Mention]) -> Iterator[Fault]:
+    by_look: dict[str, list[str]] = {}
+    for name in names:
+        by_look.setdefault(look(name), []).append(name)
+    alike = {name: key for key, group in by_look.items() if len(group) > 1 for name in group}
     first_of_look: dict[str, Mention] = {}
-    warnings = []
-    for mention in mentions:
+    while alike:  # mentions are many: they are gone through only as far as there is one to place
+        mention = next(mentions)
         name, file, line, field = mention
-        if name in seen:
+        key = alike.pop(name, None)
+        if key is None:
             continue
-        seen.add(name)
-        first = first_of_look.setdefault(look(name), mention)
+        first = first_of_look.setdefault(key, mention)
         if first is not mention:
-            other, other_file, other_line, _ = first
-            warnings.append(
-                Fault(
-                    file=file,
-                    line=line,
-                    field=field,
-                    code="near_id",
-                    expected=f"ids that differ visibly, or {shown(other)} as at "
-                    f"{other_file}:{other_line}",
-                    got=shown(name),
-                    remedy="write the id the same way everywhere if one passage or question is "
-                    "meant; they count as different",
-                    warning=True,
-                )
+            yield Fault(
+                file=file,
+                line=line,
+                field=field,
+                code="near_id",
+                expected=f"an id unlike {shown(first[0])}, which stands at {first[1]}:{first[2]}",
+                got=shown(name),
+                remedy="write it the same way if the same is meant; as it is, they are two ids",
+                warning=True,
             )
-    return warnings
+
+
+def _passage_ids(
+    trajectories: Table[Trajectory], corpus: Table[Passage], oracle: Table[OracleRow]
+) -> set[str]:
+    names = {passage.passage_id for passage in corpus.records}
+    for row in oracle.records:
+        names.update(row.support_ids, *(node.support_ids for node in row.nodes))
+    for record in trajectories.records:
+        names.update(record.citations or (), *(step.retrieved or () for step in record.steps))
+    return names
 
 
 def _of_corpus(table: Table[Passage]) -> Iterator[Mention]:
@@ -97,12 +117,7 @@ def _of_passages(table: Table[Trajectory]) -> Iterator[Mention]:
             yield name, file, line, "citations"
 
 
-def _of_labels(table: Table[OracleRow]) -> Iterator[Mention]:
-    for record, file, line in table:
-        yield record.question_id, file, line, "question_id"
-
-
-def _of_questions(table: Table[Trajectory]) -> Iterator[Mention]:
+def _of_questions(table: Table[OracleRow] | Table[Trajectory]) -> Iterator[Mention]:
     for record, file, line in table:
         yield record.question_id, file, line, "question_id"
 

@@ -5,8 +5,8 @@ order, so that no figure depends on the order of a file. A row that cannot be ju
 and counted by its reason (SPEC sections 1 and 13.11); a file with faults is refused with all of
 them, unless bad rows are to be skipped, and then they are counted too.
 
-All that tells of gold labels is `oracle`, `support`, `gold_*` and `em`, `f1`, `is_gold` of the rows;
-the rest is visible.
+All that tells of gold labels is `oracle`, `support`, `gold_*` and the `em`, `f1` and `is_gold` of
+the rows; the rest is visible.
 """
 
 from collections import Counter

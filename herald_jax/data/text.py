@@ -18,37 +18,26 @@ _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 
-class _Translation(dict[int, str | None]):
-    """`str.translate` table that decides each code point once, when it is first met."""
+class _Replacement(dict[int, str | None]):
+    """Table for `str.translate`, filled as code points are met: those of some categories change."""
 
-    def __init__(self, default: str | None, *categories: str):
+    def __init__(self, categories: str, replacement: str | None):
         super().__init__()
-        self._default = default
         self._categories = categories
-
-
-class _Deleted(_Translation):
-    """Deletes every character of the given major categories."""
+        self._replacement = replacement
 
     def __missing__(self, code: int) -> str | None:
-        keep = chr(code)
-        self[code] = self._default if unicodedata.category(keep)[0] in self._categories else keep
-        return self[code]
-
-
-class _Kept(_Translation):
-    """Keeps the characters of the given major categories and turns all others into the default."""
-
-    def __missing__(self, code: int) -> str | None:
-        keep = chr(code)
-        self[code] = keep if unicodedata.category(keep)[0] in self._categories else self._default
+        character = chr(code)
+        changes = unicodedata.category(character)[0] in self._categories
+        self[code] = self._replacement if changes else character
         return self[code]
 
 
 _DELETE_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_DELETE_PUNCTUATION = _Deleted(None, "P")
+_DELETE_PUNCTUATION = _Replacement("P", None)
 _DELETE_PUNCTUATION.update(dict.fromkeys(map(ord, string.punctuation)))
-_TOKEN_CHARACTERS = _Kept(" ", "L", "N", "M")
+# All but letters (L), numbers (N) and marks (M): punctuation, symbols, separators, others.
+_SEPARATE_TOKENS = _Replacement("PSZC", " ")
 
 
 def _nfkc(text: str) -> str:
@@ -100,4 +89,4 @@ def tokens(text: str) -> list[str]:
     """Search tokens in order, repeats kept: maximal runs of letters, numbers and marks."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    return _nfkc(text).casefold().translate(_TOKEN_CHARACTERS).split()
+    return _nfkc(text).casefold().translate(_SEPARATE_TOKENS).split()
