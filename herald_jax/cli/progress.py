@@ -38,7 +38,7 @@ def progress(quiet: bool = False) -> Iterator[Report]:
         yield lambda stage, done, total: None  # noqa: ARG005 - the shape of `Report`
     elif console.is_terminal:
         with Progress(
-            TextColumn("{task.description:<28}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             RateColumn(),
@@ -73,6 +73,7 @@ def line_printer(console: Console) -> Report:
         if total and done >= total and stage not in finished:
             finished.add(stage)
             seconds = time.monotonic() - start
-            console.print(f"{stage}: {done:,} in {seconds:.1f} s", highlight=False, markup=False)
+            line = f"{stage}: {done:,} in {seconds:.1f} s"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return report

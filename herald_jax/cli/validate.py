@@ -13,7 +13,7 @@ Examples:
   herald validate logs/*.jsonl
   herald validate logs/trajectories.parquet logs/corpus.jsonl logs/oracle.jsonl
 \b
-The kind of a file is read off its name: trajectories*, corpus* or oracle*.
+The kind of a file is told by its name (trajectories*, corpus*, oracle*), else by its keys.
 Exit codes: 0 no fault (warnings may be), 2 a fault.
 """
 
