@@ -1,6 +1,6 @@
 """Names a manifest may use, in the order of SPEC sections 4 to 6 and 9.
 
-The audit's registries implement them; a test there holds the two lists together.
+The audit's registries implement them; a test holds the lists together.
 """
 
 OPERATORS = (
