@@ -1,0 +1,410 @@
+"""The verdict of a report in plain words: what the terminal, the page and the Markdown all say.
+
+It is read off `report.json` alone. Three rules keep it honest: *observed* stands beside every
+statement, with the generators and the corpus; a rate stands with its denominator; and what had no
+eligible question is not measured, which is neither zero nor safe.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from herald_jax.audit.report_cells import Cell, cell_at
+from herald_jax.audit.report_names import BASE, FULL, Lattice, operator_order, words
+from herald_jax.audit.report_scope import Scope
+from herald_jax.pages.numbers import count, quantity, signed, weight
+
+
+class Outcome(StrEnum):
+    """What was seen of the base reward under the primary attacks."""
+
+    ATTACKABLE = "attackable"
+    NONE_OBSERVED = "no success observed"
+    PARTLY_MEASURED = "partly measured"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One operator against the base reward.
+
+    Attributes:
+        operator: its name.
+        primary: whether it decides sufficiency.
+        oracle: whether its edit reads gold labels.
+        first_visible: the blind attacker, on the common set for a primary operator.
+        oracle_worst: the largest margin among all candidates, same rows.
+        own_rows: oracle-worst on all rows isolated-eligible for this operator.
+    """
+
+    operator: str
+    primary: bool
+    oracle: bool
+    first_visible: Cell
+    oracle_worst: Cell
+    own_rows: Cell
+
+    @property
+    def attackable(self) -> bool:
+        """Whether a success was seen, on the common set or outside it."""
+        return max(self.oracle_worst.attackable, self.own_rows.attackable) > 0
+
+    @property
+    def worst(self) -> Cell:
+        """The cell to quote: the common set's unless only the operator's own rows show more."""
+        return self.oracle_worst if self.oracle_worst.attackable else self.own_rows
+
+    def sentence(self, level: str) -> str:
+        """One line: k of n questions, ASR, interval or exact bound."""
+        name = words(self.operator).capitalize()
+        if not self.oracle_worst.measured and self.own_rows.measured:
+            return (
+                f"{name}: not measured on the common set; on its own eligible rows "
+                f"{self.own_rows.sentence(level)}."
+            )
+        if self.first_visible == self.oracle_worst:
+            return f"{name}: {self.oracle_worst.sentence(level)}."
+        return (
+            f"{name}: blind attacker {self.first_visible.sentence(level)}; "
+            f"oracle-worst {self.oracle_worst.sentence(level)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Whether a penalty exceeds the largest base gain that its operator was seen to make.
+
+    Attributes:
+        detector: whose penalty.
+        operator: the attack that switches the detector on.
+        penalty: λ.
+        gain: largest base gain, over the audited pairs.
+        slack: λ minus the gain.
+        holds: whether the slack is more than the tie tolerance.
+        exhaustive: whether the gain is over every passage of the closed corpus.
+    """
+
+    detector: str
+    operator: str
+    penalty: float
+    gain: float
+    slack: float
+    holds: bool
+    exhaustive: bool
+
+    @property
+    def sentence(self) -> str:
+        """The certificate in words."""
+        over = "any passage of the closed corpus" if self.exhaustive else "the candidates tried"
+        verb = "exceeds" if self.holds else "does not exceed"
+        return (
+            f"λ = {weight(self.penalty)} of {self.detector} {verb} the largest base gain of "
+            f"{words(self.operator)} over {over}, {signed(self.gain, 5)}; "
+            f"slack {signed(self.slack, 5)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An observed inclusion-minimal sufficient subset.
+
+    Attributes:
+        contract: its name, `R[L]`; `R0` when no penalty is needed.
+        detectors: whose penalties it adds.
+        penalties: their λ, None where the report does not say.
+        certificates: of these detectors.
+        breaches: generators of the budget table with which laundering still succeeds, in words.
+        withstood: generators of the budget table with which it does not.
+    """
+
+    contract: str
+    detectors: tuple[str, ...]
+    penalties: tuple[float | None, ...]
+    certificates: tuple[Certificate, ...]
+    breaches: tuple[str, ...]
+    withstood: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The repair in words."""
+        if not self.detectors:
+            return f"{self.contract} itself: no penalty was needed against the attacks tried."
+        added = ", ".join(
+            name if value is None else f"{name} (λ = {weight(value)})"
+            for name, value in zip(self.detectors, self.penalties, strict=True)
+        )
+        return f"{self.contract}: the base reward minus a penalty for {added}."
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A report in plain words.
+
+    Attributes:
+        outcome: one of four; only `NONE_OBSERVED` says that every primary attack was measured and
+            none succeeded.
+        headline: one sentence.
+        sentences: what it rests on: the scope, one line a primary operator, other operators.
+        findings: primary operators, then the others.
+        repair: one sentence on the smallest observed repair, or why none can be named.
+        repairs: every observed inclusion-minimal subset.
+        warnings: why adding more penalties was seen to be weaker, and the like.
+        not_measured: what the report cannot speak of, each with its reason.
+    """
+
+    outcome: Outcome
+    headline: str
+    sentences: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    repair: str
+    repairs: tuple[Repair, ...]
+    warnings: tuple[str, ...]
+    not_measured: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Plain text for a terminal."""
+        blocks = [
+            [f"{self.outcome.value.capitalize()}. {self.headline}"],
+            [*self.sentences],
+            [self.repair, *(c.sentence for r in self.repairs for c in r.certificates)],
+            [*self.warnings],
+            [f"Not measured: {reason}" for reason in self.not_measured],
+        ]
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def verdict(report: Mapping[str, Any]) -> Verdict:
+    """The verdict on the base reward `R0` of a report.
+
+    Args:
+        report: the contents of `report.json` (SPEC section 12); keys beyond those are optional.
+    """
+    scope, lattice = Scope.of(report), Lattice.of(report)
+    findings = tuple(find(report))
+    outcome = judge(findings)
+    repairs = tuple(find_repairs(report, lattice))
+    return Verdict(
+        outcome=outcome,
+        headline=headline(outcome, findings, scope),
+        sentences=(scope.sentence, *statements(findings, scope.level))
+        if scope.rows
+        else statements(findings, scope.level),
+        findings=findings,
+        repair=repair_sentence(repairs, lattice, scope),
+        repairs=repairs,
+        warnings=tuple(warnings(report, lattice)),
+        not_measured=tuple(gaps(report, findings)),
+    )
+
+
+def find(report: Mapping[str, Any]) -> list[Finding]:
+    """What each operator did to the base reward, primary operators first."""
+    operators, primary = report.get("operators") or {}, report.get("primary") or {}
+    names = [*operator_order(primary), *operator_order(set(operators) - set(primary))]
+    found = []
+    for name in names:
+        own = operators.get(name) or {}
+        table = primary.get(name) or own
+        found.append(
+            Finding(
+                operator=name,
+                primary=name in primary,
+                oracle=bool(own.get("oracle", name in ORACLE_OPERATORS)),
+                first_visible=cell_at(table, "first_visible", BASE),
+                oracle_worst=cell_at(table, "oracle_worst", BASE),
+                own_rows=cell_at(own, "oracle_worst", BASE),
+            )
+        )
+    return found
+
+
+# For reports that do not say it themselves.
+ORACLE_OPERATORS = ("unsupported_citation", "support_id_laundering", "gold_stress")
+
+
+def judge(findings: tuple[Finding, ...]) -> Outcome:
+    """The outcome for the primary operators; one that was not measured forbids the all-clear."""
+    primary = [finding for finding in findings if finding.primary]
+    measured = [finding for finding in primary if finding.oracle_worst.measured]
+    if any(finding.attackable for finding in primary):
+        return Outcome.ATTACKABLE
+    if not measured:
+        return Outcome.NOT_MEASURED
+    return Outcome.NONE_OBSERVED if len(measured) == len(primary) else Outcome.PARTLY_MEASURED
+
+
+def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> str:
+    """The outcome as one sentence with its denominator."""
+    primary = [finding for finding in findings if finding.primary]
+    if outcome is Outcome.ATTACKABLE:
+        worst = max(primary, key=lambda finding: (finding.worst.asr or 0.0, finding.operator))
+        return (
+            f"On {worst.worst.share} questions, a trajectory faked by "
+            f"{words(worst.operator)} was observed to score at least as well under {BASE} as the "
+            "original."
+        )
+    if outcome is Outcome.NONE_OBSERVED:
+        return (
+            f"None of the {len(primary)} primary attacks was observed to score as well under "
+            f"{BASE} as the original, on {quantity(scope.common_questions, 'question')}."
+        )
+    if outcome is Outcome.PARTLY_MEASURED:
+        missing = [words(f.operator) for f in primary if not f.oracle_worst.measured]
+        return (
+            "No success was observed where it could be measured; "
+            f"not measured: {', '.join(missing)}."
+        )
+    return "There was no eligible question, so nothing can be said about safety."
+
+
+def statements(findings: tuple[Finding, ...], level: str) -> tuple[str, ...]:
+    """One line a primary operator, then one on the others that succeeded."""
+    lines = [finding.sentence(level) for finding in findings if finding.primary]
+    others = [finding for finding in findings if not finding.primary and finding.attackable]
+    if others:
+        listed = ", ".join(
+            f"{words(f.operator)} on {f.own_rows.share} questions"
+            + (" (reads gold labels)" if f.oracle else "")
+            for f in others
+        )
+        lines.append(f"Beyond the primary attacks, these also succeeded: {listed}.")
+    return tuple(lines)
+
+
+def find_repairs(report: Mapping[str, Any], lattice: Lattice) -> list[Repair]:
+    """The observed inclusion-minimal subsets, with their λ and certificates."""
+    held = certificates(report)
+    described = report.get("contracts") or {}
+    repairs = []
+    for contract in lattice.minimal:
+        detectors = lattice.added(contract)
+        penalties = (described.get(contract) or {}).get("penalties") or {}
+        known = {c.detector: c.penalty for c in held}
+        broken, held_off = further_generators(report, contract)
+        repairs.append(
+            Repair(
+                contract=contract,
+                detectors=detectors,
+                penalties=tuple(penalties.get(name, known.get(name)) for name in detectors),
+                certificates=tuple(c for c in held if c.detector in detectors),
+                breaches=broken,
+                withstood=held_off,
+            )
+        )
+    return repairs
+
+
+def certificates(report: Mapping[str, Any]) -> list[Certificate]:
+    """The certificates of a report; where one also covers the closed corpus, that one too."""
+    made = []
+    for detector, entry in (report.get("certificate") or {}).items():
+        base = {"detector": detector, "operator": entry["operator"], "penalty": entry["lambda"]}
+        made.append(
+            Certificate(
+                **base,
+                gain=entry["max_base_gain"],
+                slack=entry["slack"],
+                holds=entry["holds"],
+                exhaustive=entry.get("candidates") == "exhaustive",
+            )
+        )
+        closed = entry.get("closed_corpus")
+        if closed:
+            made.append(
+                Certificate(
+                    **base,
+                    gain=closed["max_base_gain"],
+                    slack=closed["slack"],
+                    holds=closed["holds"],
+                    exhaustive=True,
+                )
+            )
+    return made
+
+
+def further_generators(
+    report: Mapping[str, Any], contract: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Generators of the budget table that still succeed under `contract`, and those that do not."""
+    broken, withstood = [], []
+    for generator, sizes in (report.get("budgets") or {}).items():
+        cells = {size: cell_at(table, "oracle_worst", contract) for size, table in sizes.items()}
+        worst = max(cells, key=lambda size: cells[size].attackable, default="")
+        if not worst or not cells[worst].measured:
+            continue
+        if cells[worst].attackable:
+            broken.append(f"{generator} (K = {worst}) on {cells[worst].share} questions")
+        else:
+            withstood.append(generator)
+    return tuple(broken), tuple(withstood)
+
+
+def repair_sentence(repairs: tuple[Repair, ...], lattice: Lattice, scope: Scope) -> str:
+    """The smallest observed repair, or why none can be named."""
+    if not scope.common_questions:
+        return "No repair can be named: nothing was measured on the common set."
+    if not repairs:
+        tried = quantity(2 ** len(lattice.detectors), "subset")
+        return f"No observed repair: none of the {tried} of the lattice's penalties was sufficient."
+    lead = "Smallest observed repair" if len(repairs) == 1 else "Observed inclusion-minimal repairs"
+    text = f"{lead}: " + " Or ".join(repair.sentence for repair in repairs)
+    broken = [f"{r.contract}: {', '.join(r.breaches)}" for r in repairs if r.breaches]
+    if broken:
+        return f"{text} Other candidate generators still succeed against it ({'; '.join(broken)})."
+    withstood = sorted({name for repair in repairs for name in repair.withstood})
+    if withstood:
+        return (
+            f"{text} Laundering candidates from {' and '.join(withstood)} did not succeed either."
+        )
+    return text
+
+
+def warnings(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
+    """What a reader must not miss: a fuller reward that is weaker, margins left out."""
+    found = []
+    full = {
+        name: cell_at(table, "oracle_worst", FULL)
+        for name, table in (report.get("primary") or {}).items()
+    }
+    hit = [name for name in operator_order(full) if full[name].attackable]
+    if hit and lattice.sufficient:
+        listed = ", ".join(f"{words(name)} on {full[name].share} questions" for name in hit)
+        found.append(
+            f"More penalties were weaker: {FULL} adds every penalty, yet was observed to fail "
+            f"against {listed}; a penalty that the edit removes pays for the one it incurs."
+        )
+    nonfinite = (report.get("nonfinite") or {}).get(BASE)
+    if nonfinite:
+        found.append(f"{quantity(nonfinite, 'margin')} under {BASE} were not finite and left out.")
+    return found
+
+
+def gaps(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> list[str]:
+    """What was not measured, each with its reason."""
+    found = []
+    for reason, rows in (report.get("set_aside") or {}).items():
+        if rows:
+            found.append(
+                f"{quantity(rows, 'trajectory', 'trajectories')} set aside ({words(reason)})."
+            )
+    skipped = report.get("skipped") or []
+    if skipped:
+        found.append(f"{quantity(len(skipped), 'fault')} in the input, those lines were skipped.")
+    for finding in findings:
+        if not finding.own_rows.measured and not finding.oracle_worst.measured:
+            found.append(f"{words(finding.operator)}: no eligible question{why(report, finding)}.")
+        elif not finding.oracle_worst.measured:
+            found.append(f"{words(finding.operator)} on the common set: no eligible question.")
+    for section, kind in (("models", "model"), ("pools", "selection"), ("by_pool", "pool")):
+        for name, table in (report.get(section) or {}).items():
+            if not cell_at(table, "oracle_worst", BASE).measured:
+                found.append(f"{kind} {name}: no question eligible for laundering.")
+    return found
+
+
+def why(report: Mapping[str, Any], finding: Finding) -> str:
+    """Where the rows of an operator that measured nothing went."""
+    status = ((report.get("operators") or {}).get(finding.operator) or {}).get("status") or {}
+    parts = [f"{count(rows)} {words(reason)}" for reason, rows in status.items() if rows]
+    return f" (rows: {', '.join(parts)})" if parts else ""
