@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from herald_jax.kernels.draws import MAX_INDICES, draw_indices, seed_words
+from herald_jax.kernels.draws import MAX_INDICES, draw_indices, replicate_keys, seed_words
 from herald_jax.kernels.exact import ExactSum
 from herald_jax.kernels.limbs import split_columns
 
@@ -54,15 +54,21 @@ def resampled_sums(
     rows = digits.shape[0]
     draw = jnp.arange(rows, dtype=jnp.uint32)
     replicate = first + jnp.arange(block, dtype=jnp.uint32)
-    drawn = jax.vmap(draw_indices, in_axes=(None, 0, None, None))(seed, replicate, draw, n)
+    keys = jax.vmap(replicate_keys, in_axes=(None, 0))(seed, replicate)
+    # Without the barrier XLA on CPU works the keys out again for every draw.
+    offset, key = jax.lax.optimization_barrier(keys)  # type: ignore[no-untyped-call]
+    drawn = jax.vmap(draw_indices, in_axes=(0, 0, None, None))(offset, key, draw, n)
     # Draws beyond the n-th fall on row n, which holds zeros.
-    drawn = jnp.where(draw < n, drawn, n.astype(jnp.int32))
-    # One flat scatter: XLA on CPU runs it faster than one with two indices.
+    drawn = jnp.where((draw < n)[None, :], drawn, n.astype(jnp.int32))
+    # One flat scatter into bytes: XLA on CPU runs it faster than one with two indices, and bytes
+    # stay in the cache. A row is drawn more than 255 times with probability below 1 / 256!; the
+    # count of row n may wrap, but multiplies zeros.
     drawn += rows * jnp.arange(block, dtype=jnp.int32)[:, None]
-    counts = jnp.zeros(block * rows, jnp.float32)
-    counts = counts.at[drawn.reshape(-1)].add(1.0, mode="promise_in_bounds")
+    counts = jnp.zeros(block * rows, jnp.uint8)
+    counts = counts.at[drawn.reshape(-1)].add(jnp.uint8(1), mode="promise_in_bounds")
+    counts = counts.reshape(block, rows).astype(jnp.float32)
     # HIGHEST keeps accelerators from rounding the factors to fewer bits than float32 has.
-    return jnp.dot(counts.reshape(block, rows), digits, precision=jax.lax.Precision.HIGHEST)
+    return jnp.dot(counts, digits, precision=jax.lax.Precision.HIGHEST)
 
 
 def bootstrap_intervals(
@@ -112,7 +118,7 @@ def bootstrap_replicates(
 
     The columns enter as fixed point (`limbs.split_columns`): a value is off by less than 1e-8 of
     the largest absolute value of its column, and by nothing when the column's values are
-    multiples of 2^-26 of it.
+    multiples of 2^-26 of it, or shares of at most 16 rows.
 
     Args:
         numerator: float64 [n, D], values of n clusters, 2 <= n <= 2^20.
@@ -148,9 +154,9 @@ def bootstrap_replicates(
     totals = exact.astype(np.float64) @ limbs.place
     values: np.ndarray
     if denominator is None:
-        values = np.ldexp(totals / n, limbs.exponent)
+        values = np.ldexp(totals / (n * limbs.divisor), limbs.exponent)
     else:
-        ratio = totals[:, :-1] / totals[:, -1:]
+        ratio = (totals[:, :-1] * limbs.divisor[-1]) / (totals[:, -1:] * limbs.divisor[:-1])
         values = np.ldexp(ratio, limbs.exponent[:-1] - limbs.exponent[-1])
     constant = _constant(numerator, denominator)
     values[:, constant] = point_estimates(numerator[:, constant], denominator)

@@ -71,25 +71,37 @@ def scale_to_range(word: jax.Array, n: jax.Array) -> jax.Array:
     return index.astype(jnp.int32)
 
 
-def draw_indices(seed: jax.Array, replicate: jax.Array, draw: jax.Array, n: jax.Array) -> jax.Array:
-    """The indices that one replicate draws, with replacement, from 0 .. n - 1.
+def replicate_keys(seed: jax.Array, replicate: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The two words that set the draws of one replicate apart from those of all others.
 
     Args:
         seed: uint32 [2], from `seed_words`.
         replicate: uint32 [], number of the replicate.
+
+    Returns:
+        offset and key, uint32 []; for one seed no two replicates have the same offset.
+    """
+    chex.assert_shape(seed, (2,))
+    chex.assert_rank(replicate, 0)
+    chex.assert_type([seed, replicate], jnp.uint32)
+    first = _mix(seed[0] ^ jnp.uint32(0x243F6A88), seed[1])
+    second = _mix(seed[1] ^ jnp.uint32(0x85A308D3), first)
+    offset = _mix(replicate ^ first, second)
+    return offset, _mix(replicate ^ second, first ^ jnp.uint32(0x13198A2E))
+
+
+def draw_indices(offset: jax.Array, key: jax.Array, draw: jax.Array, n: jax.Array) -> jax.Array:
+    """The indices that one replicate draws, with replacement, from 0 .. n - 1.
+
+    Args:
+        offset: uint32 [], from `replicate_keys`.
+        key: uint32 [], likewise.
         draw: uint32 [N], numbers of the draws.
         n: uint32 [], 1 .. MAX_INDICES.
 
     Returns:
         int32 [N].
     """
-    chex.assert_shape(seed, (2,))
-    chex.assert_rank([replicate, draw], [0, 1])
-    chex.assert_type([seed, replicate, draw], jnp.uint32)
-    # Two words from the seed, then two from (seed, replicate): for one seed the first is a
-    # bijection of the replicate's number, hence no two replicates share a key.
-    first = _mix(seed[0] ^ jnp.uint32(0x243F6A88), seed[1])
-    second = _mix(seed[1] ^ jnp.uint32(0x85A308D3), first)
-    offset = _mix(replicate ^ first, second)
-    key = _mix(replicate ^ second, first ^ jnp.uint32(0x13198A2E))
+    chex.assert_rank([offset, key, draw], [0, 0, 1])
+    chex.assert_type([offset, key, draw], jnp.uint32)
     return scale_to_range(_mix(draw + offset, key), n)

@@ -12,10 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 
-LOWEST = -1074 - 26  # a float64 is a multiple of 2^-1074; its mantissa's lower part has 26 bits
-EXPONENTS = 1024 - LOWEST
-MAX_COUNT = 2**36  # of 27-bit integers that an int64 holds without overflow
-_CHUNK = 2**25  # of 27-bit integers that a float64 adds exactly, in bincount
+# `frexp` gives exponents -1073 .. 1024, and 53 bits of mantissa, taken as 27 + 26.
+LOWEST_EXPONENT = -1073
+EXPONENTS = 1024 - LOWEST_EXPONENT + 1
+UPPER_BITS, LOWER_BITS = 27, 26
+MAX_COUNT = 2**36  # of integers up to 2^27 that an int64 adds without overflow
+_CHUNK = 2**25  # of integers up to 2^27 that a float64 adds exactly, in `bincount`
 
 
 def _no_bins() -> np.ndarray:
@@ -30,7 +32,7 @@ class ExactSum:
     """
 
     bins: np.ndarray = field(default_factory=_no_bins)
-    """int64 [2, EXPONENTS]: integers, upper and lower half of the mantissas, by exponent."""
+    """int64 [2, EXPONENTS]: sums of the upper and lower halves of mantissas, by exponent."""
     count: int = 0
     """Values added."""
 
@@ -50,14 +52,12 @@ class ExactSum:
         self._grow(flat.size)
         for start in range(0, flat.size, _CHUNK):
             mantissa, exponent = np.frexp(flat[start : start + _CHUNK])
-            # mantissa 2^27 = upper + lower with |upper| <= 2^27 integer and lower 2^26 an integer.
-            scaled = np.ldexp(mantissa, 27)
+            scaled = np.ldexp(mantissa, UPPER_BITS)
             upper = np.trunc(scaled)
-            lower = np.ldexp(scaled - upper, 26)
-            place = exponent.astype(np.int64) - LOWEST - 1
-            for half, part in enumerate((upper, lower)):
-                added = np.bincount(place, weights=part, minlength=EXPONENTS)
-                self.bins[half] += added.astype(np.int64)
+            lower = np.ldexp(scaled - upper, LOWER_BITS)  # an integer: nothing is lost
+            place = exponent.astype(np.int64) - LOWEST_EXPONENT
+            for bins, part in zip(self.bins, (upper, lower), strict=True):
+                bins += np.bincount(place, weights=part, minlength=EXPONENTS).astype(np.int64)
 
     def merge(self, other: "ExactSum") -> None:
         """Adds another sum.
@@ -73,13 +73,11 @@ class ExactSum:
 
     def fraction(self) -> Fraction:
         """The sum itself."""
-        total = Fraction(0)
-        for half, places in enumerate((-27, -53)):
-            for place in np.flatnonzero(self.bins[half]).tolist():
-                power = place + LOWEST + 1 + places
-                scale = Fraction(2) ** power
-                total += int(self.bins[half, place]) * scale
-        return total
+        total = 0  # in units of the lower half at the lowest exponent
+        for bins, bits in zip(self.bins, (LOWER_BITS, 0), strict=True):
+            for place in np.flatnonzero(bins).tolist():
+                total += int(bins[place]) << (place + bits)
+        return total * Fraction(2) ** (LOWEST_EXPONENT - UPPER_BITS - LOWER_BITS)
 
     def value(self) -> float:
         """The sum, rounded once to the nearest float64.

@@ -85,7 +85,7 @@ def signal(
     bits: jax.Array,
     mask: jax.Array,
     *,
-    weight: float,
+    weight: jax.Array | float,
     eps: float = 1e-6,
     spread: float = 1e-6,
 ) -> Signal:
@@ -93,13 +93,15 @@ def signal(
 
     The centred contribution of the penalty has mean square weight^2 p (1 - p), p the share of
     members with the bit: 0 exactly when the detector is constant in the group. Then the penalty
-    shifts all rewards alike and changes no advantage, whatever rounding makes of the shift.
+    shifts all rewards alike and changes no advantage, whatever rounding makes of the shift. Where
+    it stretches the rewards of a group without changing their order and proportions, advantages
+    change by about eps / sd: such a change, near 1e-6, is told only to float32's rounding.
 
     Args:
-        rewards: float32 [M], without the penalty.
+        rewards: float32 [M], without the penalty; finite inside the mask.
         bits: bool [M], the detector.
         mask: bool [M], members.
-        weight: penalty of the detector, lambda.
+        weight: penalty of the detector, lambda, float32 [] when an array.
         eps: as `group_advantages`.
         spread: as `group_advantages`.
 
@@ -112,7 +114,10 @@ def signal(
     size = jnp.sum(mask, dtype=jnp.int32)
     rows = jnp.sum(bits & mask, dtype=jnp.int32)
     advantages = partial(group_advantages, mask=mask, eps=eps, spread=spread)
-    penalised = rewards - weight * bits.astype(jnp.float32)
+    # From the lowest reward, so that the penalty does not round what sets the members apart.
+    low = jnp.min(rewards, where=mask, initial=jnp.inf)
+    above = jnp.where(mask, rewards - low, 0.0)
+    penalised = above - weight * bits.astype(jnp.float32)
     moved = jnp.abs(advantages(penalised) - advantages(rewards)) > 1e-6
     constant = (rows == 0) | (rows == size)
     some = size > 0

@@ -3,9 +3,9 @@
 A sum of floats depends on the order of its terms, and the order that a matrix product takes
 depends on the device, the block and the library. A sum of integers does not, and float32 adds
 integers exactly while every partial sum stays within 2^24. So each column becomes fixed point and
-is cut into signed limbs (digits in a power-of-two base) small enough for that: with integer
-weights that add up to n, |any partial sum| <= n * max |limb| <= 2^24. The host puts the limbs'
-sums together in float64, exactly again.
+is cut into signed limbs (digits in a power-of-two base) small enough for that: with non-negative
+integer weights that add up to n, |any partial sum| <= n * max |limb| <= 2^24. The host puts the
+limbs' sums together in float64, exactly again.
 """
 
 from dataclasses import dataclass
@@ -14,28 +14,32 @@ import numpy as np
 
 FLOAT32_EXACT_BITS = 24
 MIN_BITS = 28
-"""Fixed-point bits, sign included: the rounding error is then below 2^-27 of the column's peak."""
+"""Fixed-point bits, sign included: the rounding error is then at most 2^-27 of the peak."""
+
+DIVISORS = (840, 720720)
+"""Least common multiples of 1 .. 8 and 1 .. 16: a share of so many rows is a multiple of 1/840."""
 
 
 @dataclass(frozen=True)
 class Limbs:
-    """Fixed-point columns, column d being `unit 2^exponent[d]`.
+    """Fixed-point columns: a value of column d is an integer times 2^exponent[d] / divisor[d].
 
     Axis letters: n rows, D columns, L limbs of all columns together.
     """
 
     digits: np.ndarray  # float32 [n, L] integers, |digit| <= 2^24 / total weight
-    place: np.ndarray  # float64 [L, D] value of a limb in its column's units, 0 in other columns
-    exponent: np.ndarray  # int64 [D] a column's unit is 2^exponent
+    place: np.ndarray  # float64 [L, D] what a limb counts for in its column, 0 in other columns
+    exponent: np.ndarray  # int64 [D]
+    divisor: np.ndarray  # float64 [D]
 
 
 def split_columns(columns: np.ndarray, total_weight: int) -> Limbs:
     """Cuts columns into limbs for sums whose integer weights add up to `total_weight`.
 
     A column is rounded to a multiple of a power of two at most 2^-26 of its peak (largest absolute
-    value), an error of at most 2^-27 = 7.5e-9 of the peak per value, and none at all where the
-    values are such multiples already (counts, shares of 2, 4 or 8 rows). Columns whose values are
-    multiples of a larger power of two take fewer limbs.
+    value): an error of at most 2^-27 = 7.5e-9 of the peak per value. There is no error where the
+    values are such multiples already (counts, shares of 2, 4 or 8 rows) or the floats nearest to
+    shares of at most 16 rows. Columns that need fewer limbs take fewer.
 
     Args:
         columns: float64 [n, D], finite.
@@ -46,33 +50,56 @@ def split_columns(columns: np.ndarray, total_weight: int) -> Limbs:
     """
     # |digit| <= 2^(width - 1), the largest power of two that keeps total_weight * |digit| <= 2^24.
     width = FLOAT32_EXACT_BITS - (total_weight - 1).bit_length() + 1
-    most = -(-MIN_BITS // width)
-    peak = np.max(np.abs(columns), axis=0, initial=0.0)
-    exponent = np.frexp(peak)[1].astype(np.int64) - (most * width - 1)
-    integers = np.rint(np.ldexp(columns, -exponent)).astype(np.int64)  # |.| <= 2^(most width - 1)
-    # Drop the zero bits that all values of a column end with: v & -v is the lowest set bit of v.
-    used = np.bitwise_or.reduce(integers, axis=0)
-    spare = np.frexp(np.maximum(used & -used, 1).astype(np.float64))[1].astype(np.int64) - 1
-    integers >>= spare
-    exponent += spare
-
+    bits = -(-MIN_BITS // width) * width - 1
+    n, statistics = columns.shape
     digits: list[np.ndarray] = []
-    places: list[np.ndarray] = []
-    half, base = 1 << (width - 1), 1 << width
-    for column in range(columns.shape[1]):
-        rest = integers[:, column]
-        place = 1.0
-        while rest.any():
-            # The last limb takes all that is left, as it may be `half` itself.
-            last = np.max(np.abs(rest)) <= half
-            digit = rest if last else ((rest + half) & (base - 1)) - half
-            digits.append(digit.astype(np.float32))
-            places.append(place * (np.arange(columns.shape[1]) == column))
-            rest = (rest - digit) >> width
-            place *= base
-    shape = (len(digits), len(columns))
-    return Limbs(
-        digits=np.array(digits, np.float32).reshape(shape).T,
-        place=np.array(places, np.float64).reshape(len(places), columns.shape[1]),
-        exponent=exponent,
-    )
+    owner: list[int] = []
+    place: list[float] = []
+    exponent = np.zeros(statistics, np.int64)
+    divisor = np.ones(statistics, np.float64)
+    for column in range(statistics):
+        integers, exponent[column], divisor[column] = _fixed_point(columns[:, column], bits)
+        limbs = _digits(integers, width)
+        digits += limbs
+        owner += [column] * len(limbs)
+        place += [2.0 ** (width * position) for position in range(len(limbs))]
+    places = np.zeros((len(digits), statistics), np.float64)
+    places[np.arange(len(digits)), owner] = place
+    table = np.empty((n, len(digits)), np.float32)
+    for index, digit in enumerate(digits):
+        table[:, index] = digit
+    return Limbs(digits=table, place=places, exponent=exponent, divisor=divisor)
+
+
+def _fixed_point(values: np.ndarray, bits: int) -> tuple[np.ndarray, int, int]:
+    """int64 [n] of at most 2^bits, exponent and divisor of one column."""
+    peak = float(np.max(np.abs(values), initial=0.0))
+    exponent, divisor = int(np.frexp(peak)[1]) - bits, 1
+    integers = np.rint(np.ldexp(values, -exponent))
+    if (np.ldexp(integers, exponent) != values).any():
+        for candidate in DIVISORS:
+            if peak * candidate >= 2.0**bits:
+                break
+            multiples = np.rint(values * candidate)
+            if (multiples / candidate == values).all():
+                integers, exponent, divisor = multiples, 0, candidate
+                break
+    whole = integers.astype(np.int64)
+    # Drop the zero bits that all values end with: v & -v is the lowest set bit of v.
+    used = int(np.bitwise_or.reduce(whole))
+    spare = (used & -used).bit_length() - 1 if used else 0
+    return whole >> spare, exponent + spare, divisor
+
+
+def _digits(integers: np.ndarray, width: int) -> list[np.ndarray]:
+    """int64 [n] in signed digits of base 2^width, lowest first, |digit| <= 2^(width - 1)."""
+    half, mask = 1 << (width - 1), (1 << width) - 1
+    digits = []
+    rest = integers
+    while rest.any():
+        # The highest digit takes all that is left: `half` itself may stand there.
+        last = np.max(np.abs(rest)) <= half
+        digit = rest if last else ((rest + half) & mask) - half
+        digits.append(digit)
+        rest = (rest - digit) >> width
+    return digits
