@@ -98,10 +98,9 @@ def subset_name(detectors: tuple[str, ...]) -> str:
 
 
 def subsets(detectors: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """All subsets of the lattice's detectors, smaller before larger, each in lattice order."""
-    return [
-        chosen for size in range(len(detectors) + 1) for chosen in combinations(detectors, size)
-    ]
+    """All subsets of the lattice's detectors, smaller before larger, names in `DETECTORS` order."""
+    ordered = sorted(detectors, key=DETECTORS.index)
+    return [chosen for size in range(len(ordered) + 1) for chosen in combinations(ordered, size)]
 
 
 def build_contracts(manifest: Manifest) -> ContractSet:

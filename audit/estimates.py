@@ -77,7 +77,7 @@ class Estimator:
             both = both / rows[:, None]
         points = both.sum(axis=0) / (rows.sum() if by_row else len(seen))
         intervals = self._intervals(both, rows if by_row else None)
-        half = len(columns)
+        half, level = len(columns), self.statistics.level
         out = []
         for i, column in enumerate(columns):
             any_success = int(np.count_nonzero(successes[:, i]))
@@ -91,7 +91,7 @@ class Estimator:
                     "mean_margin_interval": intervals[half + i],
                     "max_margin": float(tally.largest[column]),
                     "any_success": any_success,
-                    "upper": clopper_pearson_upper(any_success, len(seen), level=self.statistics.level),
+                    "upper": clopper_pearson_upper(any_success, len(seen), level=level),
                 }
             )
         return out

@@ -109,9 +109,7 @@ def record_fields(sources: Iterable[str]) -> list[str]:
 def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
     """What reaches an edit: from the records' arrays, and from the state alone."""
 
-    def from_state(
-        state: membership.State, offer: Offer, labels: membership.Labels
-    ) -> Edit:
+    def from_state(state: membership.State, offer: Offer, labels: membership.Labels) -> Edit:
         return operator.edit(state, offer, labels)
 
     def from_records(
@@ -185,11 +183,11 @@ def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach
             passages=_scalar(_INT),
         )
     ranking = generator.ranking
-    if ranking is None:
+    if ranking is None or generator.index is None:
         raise ValueError(f"generator {generator.name!r} has no program to trace")
     return boundary.reach(
         lambda index, query, taken: ranking(index, query, taken, k=1),
-        index=corpus.index_of(generator.name),
+        index=generator.index(corpus),
         query=jax.ShapeDtypeStruct((1, 8), jnp.int32),
         taken=jax.ShapeDtypeStruct((1, 8), jnp.int32),
     )

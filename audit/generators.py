@@ -25,15 +25,22 @@ Progress = Callable[[int, int], None]
 
 
 class Ranking(Protocol):
-    """A kernel that ranks the corpus for n trajectories.
-
-    Args are the index of the corpus, `query` int32 [n, L] (terms of question and answer), `taken`
-    int32 [n, X] (codes of E ∪ C); returns codes int32 [n, k] and their scores.
-    """
+    """A kernel that ranks the corpus for n trajectories."""
 
     def __call__(
         self, index: Any, query: jax.Array, taken: jax.Array, *, k: int
-    ) -> tuple[jax.Array, jax.Array]: ...
+    ) -> tuple[jax.Array, jax.Array]:
+        """Rank.
+
+        Args:
+            index: arrays of the corpus.
+            query: int32 [n, L] terms of question and answer.
+            taken: int32 [n, X] codes of E ∪ C, which are no candidates.
+            k: how many.
+
+        Returns:
+            Codes int32 [n, k], PAD where fewer, and their scores.
+        """
 
 
 class Search(Protocol):
@@ -46,7 +53,8 @@ class Search(Protocol):
         taken: Sequence[Codes],
         k: int,
         progress: Progress | None,
-    ) -> Codes: ...
+    ) -> Codes:
+        """Rank for n texts and n lists of taken codes: int32 [n, k]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +65,15 @@ class Generator:
         name: as in manifests and reports.
         oracle: it reads gold labels.
         ranking: the kernel of a visible generator, which the boundary check traces.
-        search: the same over texts, which the audit calls.
+        index: its arrays, out of the corpus.
+        search: the same ranking over texts, which the audit calls.
         offer: the kernel of an oracle generator.
     """
 
     name: str
     oracle: bool
     ranking: Ranking | None = None
+    index: Callable[[CorpusIndex], Any] | None = None
     search: Search | None = None
     offer: OfferFn | None = None
 
@@ -97,6 +107,22 @@ def _lexical(
 
 
 GENERATORS: Registry[Generator] = Registry("generator")
-GENERATORS.register(Generator(name="lexical", oracle=False, ranking=lexical_topk, search=_lexical))
-GENERATORS.register(Generator(name="bm25", oracle=False, ranking=bm25_topk, search=_bm25))
+GENERATORS.register(
+    Generator(
+        name="lexical",
+        oracle=False,
+        ranking=lexical_topk,
+        index=lambda corpus: corpus.lexical_index,
+        search=_lexical,
+    )
+)
+GENERATORS.register(
+    Generator(
+        name="bm25",
+        oracle=False,
+        ranking=bm25_topk,
+        index=lambda corpus: corpus.bm25_index,
+        search=_bm25,
+    )
+)
 GENERATORS.register(Generator(name="exhaustive", oracle=True, offer=offers.one_of_each_class))

@@ -46,6 +46,7 @@ class Edited:
     state: State  # [C, E, B] and [E, B]
     support: jax.Array  # bool [C, E, B]
     f1: jax.Array  # float32 [E, B]
+    gold: jax.Array  # bool [E, B] the answer became the first gold answer
 
 
 @pytree
@@ -58,6 +59,7 @@ class Outcome:
     eligible: jax.Array  # int32 [B]
     isolated: jax.Array  # int32 [B]
     broke: jax.Array  # int32 [D, B] eligible edits on which a watched flag differs
+    nonfinite: jax.Array  # int32 [J, B] isolated edits whose margin is not finite
 
 
 @jax.jit
@@ -116,6 +118,7 @@ def _moved(
         state=done.state,
         support=jnp.where(done.offered, offered_support, labels.support),
         f1=jnp.where(done.gold, labels.gold_f1, labels.f1),
+        gold=done.gold,
     )
 
 
@@ -212,6 +215,7 @@ def judge(
         eligible=count(pair.eligible),
         isolated=count(pair.isolated),
         broke=jnp.sum(pair.broke, axis=1, dtype=jnp.int32),
+        nonfinite=jnp.sum(pair.isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32),
     )
 
 

@@ -1,0 +1,168 @@
+"""The worst attacks themselves: a few for each primary operator and contract, before and after.
+
+Only their place is kept while blocks go by; at the end the few trajectories are staged once more,
+their edit is made again and its margin is split by reward term.
+"""
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from herald_jax.audit.operators import OPERATORS, Operator
+from herald_jax.audit.staging import Mask, Setup, stage_block
+from herald_jax.audit.tables import ORACLE_WORST
+from herald_jax.audit.trials import FAKE_CODE, Trial, attempt
+from herald_jax.data.blocks import GroupBlock, power_of_two
+from herald_jax.data.pool import Pool
+from herald_jax.data.records import Step, Trajectory
+from herald_jax.types import DETECTORS, FEATURES, PAD
+
+
+class Examples:
+    """Places of the worst attacks, by operator and contract."""
+
+    def __init__(self, setup: Setup) -> None:
+        """Start at nothing; `sections.worst_examples` of the manifest says how many are kept."""
+        self._setup = setup
+        self._keep = setup.manifest.sections.worst_examples
+        self._worst: dict[tuple[str, str], list[tuple[float, int, int]]] = {}
+
+    def add(self, operator: str, trial: Trial, rows: Mask) -> None:
+        """Look at some rows of a block."""
+        if not self._keep:
+            return
+        margins, valid, edits = trial.worst
+        place = trial.block.place.rows
+        for j, contract in enumerate(self._setup.contracts.names):
+            counted = np.flatnonzero(valid[j] & rows)
+            # Of equal margins the lowest row stands first, so that block order does not matter.
+            order = np.lexsort((place[counted], -margins[j, counted]))[: self._keep]
+            new = [
+                (-float(margins[j, at]), int(place[at]), int(edits[j, at])) for at in counted[order]
+            ]
+            so_far = self._worst.get((operator, contract), [])
+            self._worst[operator, contract] = heapq.nsmallest(self._keep, so_far + new)
+
+    def report(self, candidates_of: Any) -> list[dict[str, Any]]:
+        """The attacks, worst first within each operator and contract.
+
+        Args:
+            candidates_of: gives the candidates of a block, `[K, B]`, as when they were found.
+        """
+        found = []
+        for operator in self._setup.manifest.operators.primary:
+            places = sorted(
+                {
+                    row
+                    for contract in self._setup.contracts.names
+                    for _, row, _ in self._worst.get((operator, contract), [])
+                }
+            )
+            if not places:
+                continue
+            trial = self._again(OPERATORS[operator], places, candidates_of)
+            column = {row: at for at, row in enumerate(places)}
+            for contract in self._setup.contracts.names:
+                for margin, row, edit in self._worst.get((operator, contract), []):
+                    found.append(
+                        {
+                            "operator": operator,
+                            "contract": contract,
+                            "selection": ORACLE_WORST,
+                            "margin": -margin,
+                            **_pair(self._setup.pool, trial, row, column[row], edit),
+                            "terms": self._terms(trial, contract, column[row], edit),
+                        }
+                    )
+        return found
+
+    def _again(self, operator: Operator, places: list[int], candidates_of: Any) -> Trial:
+        rows = np.full(max(self._setup.block_rows, power_of_two(len(places))), PAD, np.int32)
+        rows[: len(places)] = places
+        block = stage_block(
+            self._setup, GroupBlock(rows=rows, groups=np.full(len(rows), PAD, np.int32), width=1)
+        )
+        return attempt(block, operator, candidates_of(block))
+
+    def _terms(self, trial: Trial, contract: str, column: int, edit: int) -> dict[str, float]:
+        """The margin, term by term; they sum to it."""
+        contracts = self._setup.contracts
+        row = contracts.index(contract)
+        external = trial.base_margin is not None
+        delta = (
+            np.asarray(trial.edits.x)[:, edit, column]
+            - np.asarray(trial.block.originals.x)[:, column]
+        )
+        parts = contracts.weights(external)[row] * delta
+        terms = {
+            name: float(part)
+            for name, part in zip((*FEATURES, *DETECTORS), parts, strict=True)
+            if part
+        }
+        if trial.base_margin is not None and contracts.base[row]:
+            terms["base"] = float(trial.base_margin[edit, column])
+        return terms
+
+
+def _pair(pool: Pool, trial: Trial, row: int, column: int, edit: int) -> dict[str, Any]:
+    """A trajectory and its edit, as people read them."""
+    record = pool.rows.records[row]
+    state = trial.edited.state
+    ids = np.asarray(state.ids)[:, edit, column]
+    citations = [
+        fake_name(pool, row) if code == FAKE_CODE else pool.ids.decode(int(code))
+        for code in ids[ids != PAD]
+    ]
+    answer = record.answer
+    if np.asarray(trial.edited.gold)[edit, column]:
+        answer = pool.oracle[int(pool.rows.question[row])].answers[0]
+    steps = _steps_after(
+        record.steps,
+        searches=int(np.asarray(state.searches)[edit, column]),
+        invalid=int(np.asarray(state.invalid)[edit, column]),
+    )
+    return {
+        "trajectory_id": record.trajectory_id,
+        "question_id": record.question_id,
+        "question": record.question,
+        "before": _shown(record.answer, record.citations or [], record.steps),
+        "after": _shown(answer, citations, steps),
+    }
+
+
+def _steps_after(steps: list[Step], *, searches: int, invalid: int) -> list[Step]:
+    """Steps with so many searches and invalid actions: all, none, or the last search twice."""
+    executed = [step for step in steps if step.executed]
+    if searches > len(executed):
+        return [*steps, executed[-1]]
+    return steps if searches + invalid else []
+
+
+def fake_name(pool: Pool, row: int) -> str:
+    """The id that `fake_id` writes: outside P, E, C and S (SPEC section 13.3)."""
+    record: Trajectory = pool.rows.records[row]
+    codes = np.concatenate(
+        [
+            pool.rows.retrieved[row],
+            pool.rows.citations[row],
+            pool.support[int(pool.rows.question[row])],
+        ]
+    )
+    taken = {pool.ids.decode(int(code)) for code in codes}
+    name = f"fake:{record.trajectory_id}"
+    while name in taken or _in_corpus(pool, name):
+        name += "_"
+    return name
+
+
+def _in_corpus(pool: Pool, name: str) -> bool:
+    return name in pool.ids and int(pool.ids.encode([name])[0]) < len(pool.passages)
+
+
+def _shown(answer: str | None, citations: list[str], steps: list[Step]) -> dict[str, Any]:
+    return {
+        "answer": answer,
+        "citations": citations,
+        "steps": [{"query": step.query, "retrieved": step.retrieved or []} for step in steps],
+    }

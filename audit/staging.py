@@ -1,0 +1,204 @@
+"""Blocks of a pool on the device: described, measured and rewarded once, used by every table."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from herald_jax.audit.base import BaseReward
+from herald_jax.audit.contracts import ContractSet
+from herald_jax.data.blocks import (
+    GroupBlock,
+    Widths,
+    block_widths,
+    bucket,
+    group_blocks,
+    oracle_block,
+    power_of_two,
+    visible_block,
+)
+from herald_jax.data.pool import Pool
+from herald_jax.kernels import programs
+from herald_jax.kernels.detectors import Limits
+from herald_jax.kernels.features import FeatureWeights
+from herald_jax.kernels.rewards import Contracts
+from herald_jax.kernels.sums import MAX_ROLLOUTS, margin_scale
+from herald_jax.manifest import Manifest
+from herald_jax.types import DETECTORS, FEATURES, Fault, InputError, Labels, Oracle, State, Visible
+
+Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+# Rows of a block. Small pools take a small block; beyond the largest, more blocks.
+BLOCK_ROWS = (256, 512, 1024, 2048, 4096, 8192, 16384)
+RETRIEVED_WIDTHS = (8, 16, 32, 64)
+CITATION_WIDTHS = (4, 8, 16, 32)
+SUPPORT_WIDTHS = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same for all blocks of an audit."""
+
+    pool: Pool
+    manifest: Manifest
+    contracts: ContractSet
+    base: BaseReward | None
+    widths: Widths
+    block_rows: int
+
+    @cached_property
+    def passages(self) -> jax.Array:
+        """Size of the corpus, int32 []."""
+        return jnp.int32(len(self.pool.passages))
+
+    @cached_property
+    def rules(self) -> programs.Rules:
+        """Thresholds and weights of measuring."""
+        detectors, features = self.manifest.detectors, self.manifest.features
+        listed = np.array([name in features.hacking_flags for name in DETECTORS], np.float64)
+        return programs.Rules(
+            limits=Limits(
+                min_searches=jnp.int32(detectors.min_searches),
+                max_searches=jnp.int32(detectors.max_searches),
+            ),
+            weights=FeatureWeights(
+                precision=jnp.float32(features.grounding_precision),
+                recall=jnp.float32(features.grounding_recall),
+                hacking=jnp.asarray(listed / max(listed.sum(), 1.0), jnp.float32),
+            ),
+        )
+
+    @cached_property
+    def device_contracts(self) -> Contracts:
+        """All contracts, as the kernels take them."""
+        return self.contracts.device(external_base=self.base is not None)
+
+    @cached_property
+    def scale(self) -> float:
+        """Fixed point of the margins: exact for any margin that these trajectories can have."""
+        rows = self.pool.rows
+        reach = dict.fromkeys(FEATURES, 1.0)
+        reach["tool_calls"] = float(rows.searches.max(initial=0)) + 1.0
+        reach["answer_length"] = float(
+            max(rows.answer_tokens.max(initial=0), self.pool.gold_tokens.max(initial=0))
+        )
+        external = self.base is not None
+        factor = max(self.manifest.lattice.scales, default=1.0)
+        weights = np.abs(self.contracts.weights(external))
+        spans = np.concatenate([list(reach.values()), np.full(len(DETECTORS), max(factor, 1.0))])
+        bound = float((weights * spans).sum(axis=1).max())
+        if self.base is not None:
+            bound += 2.0 * self.base.bound
+        return margin_scale(bound)
+
+    @property
+    def tie_tolerance(self) -> float:
+        """A margin of at least minus this is a success."""
+        return self.manifest.statistics.tie_tolerance
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block on the device; `rows` and `groups` as in `GroupBlock`."""
+
+    setup: Setup
+    place: GroupBlock
+    visible: Visible
+    oracle: Oracle
+    state: State
+    labels: Labels
+    originals: programs.Measured
+    base: npt.NDArray[np.float64] | None  # [B] external base rewards
+
+    @property
+    def real(self) -> Mask:
+        """bool [B]: which places hold a trajectory."""
+        return self.place.rows >= 0
+
+    @property
+    def grouped(self) -> tuple[int, int]:
+        """(G, M): questions and rollouts of each."""
+        return len(self.place.groups), self.place.width
+
+    @cached_property
+    def flags(self) -> Mask:
+        """Detectors of the logged trajectories: bool [D, B]."""
+        return np.asarray(self.originals.flags)
+
+    @cached_property
+    def rewards(self) -> Floats:
+        """Rewards of the logged trajectories: float32 [J, B]."""
+        base = None if self.base is None else jnp.asarray(self.base, jnp.float32)
+        return np.asarray(programs.rewards(self.setup.device_contracts, self.originals, base))
+
+    def gather(self, column: npt.NDArray[np.generic], padding: object) -> npt.NDArray[np.generic]:
+        """A column of the pool's rows in the order of the block."""
+        out = np.full(len(self.place.rows), padding, column.dtype)
+        out[self.real] = column[self.place.rows[self.real]]
+        return out
+
+
+def prepare(
+    pool: Pool, manifest: Manifest, contracts: ContractSet, base: BaseReward | None
+) -> Setup:
+    """Choose shapes for a pool and refuse what no shape fits.
+
+    Raises:
+        InputError: a question has more rollouts than sums are exact for.
+    """
+    counts = np.bincount(pool.rows.question, minlength=len(pool.question_ids))
+    if counts.max(initial=0) > MAX_ROLLOUTS:
+        question = pool.question_ids[int(counts.argmax())]
+        raise InputError(
+            [
+                Fault(
+                    file="trajectories",
+                    line=0,
+                    field="question_id",
+                    code="too_many_rollouts",
+                    expected=f"at most {MAX_ROLLOUTS} rollouts of one question",
+                    got=f"{counts.max()} of {question!r}",
+                    remedy="audit a sample of that question's rollouts",
+                )
+            ]
+        )
+    longest = block_widths(pool)
+    support = bucket(longest.support, SUPPORT_WIDTHS)
+    padded = sum(power_of_two(int(count)) for count in counts)
+    return Setup(
+        pool=pool,
+        manifest=manifest,
+        contracts=contracts,
+        base=base,
+        widths=Widths(
+            retrieved=bucket(longest.retrieved, RETRIEVED_WIDTHS),
+            # gold_stress cites the whole support.
+            citations=bucket(max(longest.citations, longest.support), CITATION_WIDTHS),
+            support=support,
+        ),
+        block_rows=min(bucket(padded, BLOCK_ROWS), BLOCK_ROWS[-1]),
+    )
+
+
+def stage(setup: Setup) -> Iterator[Block]:
+    """The blocks of a pool, one after the other."""
+    for place in group_blocks(setup.pool.rows.question, setup.block_rows):
+        yield stage_block(setup, place)
+
+
+def stage_block(setup: Setup, place: GroupBlock) -> Block:
+    """Describe and measure the trajectories of one block."""
+    visible = visible_block(setup.pool, place.rows, setup.widths)
+    oracle = oracle_block(setup.pool, place.rows, setup.widths)
+    state = programs.describe(visible, setup.passages)
+    nothing = np.zeros((0, len(place.rows)), np.int32)
+    labels = programs.label(visible.citations, nothing, oracle)
+    originals = programs.measure_originals(state, labels, setup.rules)
+    base = None if setup.base is None else setup.base.originals(place.rows, originals)
+    return Block(setup, place, visible, oracle, state, labels, originals, base)

@@ -1,0 +1,78 @@
+"""The tables of a report: which rows each is over, and their cells (SPEC sections 9 and 12)."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from herald_jax.audit.estimates import EMPTY, Cell, Estimator, Tally
+from herald_jax.audit.staging import Block, Mask, Setup
+from herald_jax.audit.trials import Trial
+from herald_jax.kernels import programs
+
+FIRST_VISIBLE, ORACLE_WORST = "first_visible", "oracle_worst"
+SELECTORS = (FIRST_VISIBLE, ORACLE_WORST)
+
+
+class Tables:
+    """Sums per question of every table, by key; blocks may come in any order."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._tallies: dict[Hashable, Tally] = {}
+        self._cells: dict[Hashable, list[Cell]] = {}
+        self._estimator = Estimator(setup.manifest.statistics, setup.scale)
+
+    def add(self, key: Hashable, trial: Trial, rows: Mask) -> None:
+        """Count some rows of a block in a table, under both selectors and all contracts.
+
+        Args:
+            key: the table.
+            trial: an operator's outcome on a block.
+            rows: bool [B] rows of the table; those without an isolated pair never count.
+        """
+        values, valid = trial.values
+        self.add_values(key, trial.block, values, valid, rows & trial.isolated)
+
+    def add_values(
+        self, key: Hashable, block: Block, values: jax.Array, valid: jax.Array, rows: Mask
+    ) -> None:
+        """Count margins of a block's rows: values and valid [columns, B]."""
+        if key not in self._tallies:
+            self._tallies[key] = Tally(len(values), len(self._setup.pool.question_ids))
+        if not rows.any():
+            return
+        sums = programs.sum_questions(
+            values,
+            valid,
+            rows,
+            jnp.float32(self._setup.scale),
+            jnp.float32(self._setup.tie_tolerance),
+            width=block.place.width,
+        )
+        self._tallies[key].add(block.place.groups, sums)
+
+    def keys(self) -> list[Hashable]:
+        """Tables that were asked for."""
+        return list(self._tallies)
+
+    def columns(self, key: Hashable) -> list[Cell]:
+        """Cells of a table, one a column; computed once."""
+        if key not in self._cells:
+            tally = self._tallies.get(key)
+            self._cells[key] = [] if tally is None else self._estimator.cells(tally)
+        return self._cells[key]
+
+    def table(
+        self, key: Hashable, selectors: tuple[str, ...] = SELECTORS
+    ) -> dict[str, dict[str, Cell]]:
+        """`{selector: {contract: CELL}}` of a table."""
+        names = self._setup.contracts.names
+        cells = self.columns(key) or [EMPTY] * (2 * len(names))
+        halves = dict(zip(SELECTORS, (cells[: len(names)], cells[len(names) :]), strict=True))
+        return {selector: dict(zip(names, halves[selector], strict=True)) for selector in selectors}
+
+    def cell(self, key: Hashable, selector: str, contract: str) -> dict[str, Any]:
+        """One cell."""
+        return self.table(key)[selector][contract]

@@ -1,0 +1,149 @@
+"""One operator tried on one block: ids on offer, edits, verdicts on pairs, selected margins."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from herald_jax.audit.contracts import ContractSet
+from herald_jax.audit.operators import FAKE, GENERATOR, Operator
+from herald_jax.audit.staging import Block, Codes, Floats, Mask
+from herald_jax.kernels import programs
+from herald_jax.kernels.cancellation import Readmitted, Steps
+from herald_jax.kernels.pairs import Rule
+from herald_jax.types import DETECTORS, PAD
+
+# The code of a made-up id: no passage and no id of any log has it.
+FAKE_CODE = np.int32(2**31 - 1)
+# Offers are padded to one of these, so that edits come in few shapes.
+OFFER_WIDTHS = (8, 16)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An operator's edits of a block and what they do under every contract."""
+
+    block: Block
+    operator: Operator
+    offered: jax.Array  # int32 [K, B]
+    edited: programs.Edited
+    edits: programs.Measured
+    base_margin: jax.Array | None
+    rule: Rule
+    outcome: programs.Outcome
+
+    @cached_property
+    def isolated(self) -> Mask:
+        """Rows with at least one isolated pair: bool [B]."""
+        return self.block.real & (np.asarray(self.outcome.isolated) > 0)
+
+    @cached_property
+    def values(self) -> tuple[jax.Array, jax.Array]:
+        """Margins of both selectors under each other, float32 [2J, B], and whether they count."""
+        picked = self.outcome.selected
+        return (
+            jnp.concatenate([picked.first_visible, picked.oracle_worst]),
+            jnp.concatenate([picked.first_valid, picked.worst_valid]),
+        )
+
+    @cached_property
+    def worst(self) -> tuple[Floats, Mask, npt.NDArray[np.int32]]:
+        """Oracle-worst margins [J, B], whether they count, and the edits that they come from."""
+        picked = self.outcome.selected
+        return (
+            np.asarray(picked.oracle_worst),
+            np.asarray(picked.worst_valid),
+            np.asarray(self.outcome.worst_edit),
+        )
+
+    def judged(self, contracts: ContractSet) -> programs.Outcome:
+        """The same pairs under other contracts."""
+        return programs.judge(
+            self.edited.made,
+            self.block.originals,
+            self.edits,
+            contracts.device(external_base=self.block.base is not None),
+            self.rule,
+            self.base_margin,
+        )
+
+    def readmitted(self, rows: Mask, steps: Steps) -> Readmitted:
+        """Pairs of some rows that a further penalty admits again."""
+        setup = self.block.setup
+        return programs.count_readmitted(
+            self.edited.made,
+            self.block.originals,
+            self.edits,
+            setup.device_contracts,
+            self.rule,
+            self.base_margin,
+            rows,
+            steps,
+            jnp.float32(setup.tie_tolerance),
+        )
+
+
+def operator_rule(operator: Operator, min_searches: int) -> Rule:
+    """The operator's target and watched flags, as the kernels take them."""
+    watched = operator.watched(min_searches)
+    return Rule(
+        target=jnp.array([name == operator.target for name in DETECTORS]),
+        watched=jnp.array([name in watched for name in DETECTORS]),
+    )
+
+
+def offers(block: Block, operator: Operator, candidates: Codes | None) -> jax.Array:
+    """Ids on offer to each trajectory: int32 [K, B].
+
+    Args:
+        block: trajectories.
+        operator: decides where the ids come from.
+        candidates: int32 [K, B] proposals of a generator, for an operator that takes them.
+    """
+    rows = len(block.place.rows)
+    if callable(operator.offers):
+        setup = block.setup
+        width = setup.widths.citations
+        if operator.each:
+            width = max(setup.widths.support, OFFER_WIDTHS[0])
+        return programs.oracle_offers(
+            block.visible, block.oracle, setup.passages, offers=operator.offers, width=width
+        )
+    if operator.offers == GENERATOR:
+        if candidates is None:
+            raise ValueError(f"operator {operator.name!r} needs candidates")
+        return jnp.asarray(candidates)
+    if operator.offers == FAKE:
+        return jnp.full((1, rows), FAKE_CODE, jnp.int32)
+    return jnp.full((1, rows), PAD, jnp.int32)
+
+
+def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -> Trial:
+    """Try an operator on a block.
+
+    Args:
+        block: trajectories.
+        operator: the edit.
+        candidates: int32 [K, B] passages that a generator proposes, PAD where fewer.
+
+    Returns:
+        The `Trial`.
+    """
+    setup = block.setup
+    offered = offers(block, operator, candidates)
+    offer = programs.describe_offer(offered, block.visible, setup.passages)
+    labels = programs.label(block.visible.citations, offered, block.oracle)
+    edited = programs.apply(block.state, offer, labels, edit=operator.edit, each=operator.each)
+    edits = programs.measure_edits(edited, labels.n_support, setup.rules)
+    margin = None
+    if setup.base is not None and block.base is not None:
+        after = setup.base.edits(operator, block.place.rows, np.asarray(offered), edits)
+        margin = jnp.asarray(after - block.base[None], jnp.float32)
+    rule = operator_rule(operator, setup.manifest.detectors.min_searches)
+    outcome = programs.judge(
+        edited.made, block.originals, edits, setup.device_contracts, rule, margin
+    )
+    return Trial(block, operator, offered, edited, edits, margin, rule, outcome)
