@@ -30,7 +30,8 @@ QUESTION_IDS: tuple[str | int, ...] = ("q1", "Q1", "q1 ", "q01", 1, "01", "\u00e
 
 WORDS = (
     "mill", "tarn", "Tarn", "\uff54\uff41\uff52\uff4e", "wheel", "Stra\u00dfe", "STRASSE",
-    "caf\u00e9", "cafe\u0301", "\u7ea2\u697c\u68a6", "\u0928\u092e\u0938\u094d\u0924\u0947", "1914\u20131918", "\ufb01n", "the", "a", "x_y", "o\u2019brien", "\u0130zmir", "\u2167", "--",
+    "caf\u00e9", "cafe\u0301", "\u7ea2\u697c\u68a6", "\u0928\u092e\u0938\u094d\u0924\u0947",
+    "1914\u20131918", "\ufb01n", "the", "a", "x_y", "o\u2019brien", "\u0130zmir", "\u2167", "--",
     "5\u00bd",
 )  # fmt: skip
 BLANKS = ("", " ", "\t\n", "\u3000", "\u00a0\u2003", "\u001c", "\u0085")
