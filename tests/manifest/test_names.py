@@ -8,7 +8,7 @@ from herald_jax.audit.operators import OPERATORS
 
 def test_operators() -> None:
     assert set(manifest.OPERATORS) == set(OPERATORS)
-    assert manifest.PRIMARY_OPERATORS == manifest.Operators().primary
+    assert manifest.Operators().primary == manifest.PRIMARY_OPERATORS
     assert not any(OPERATORS[name].oracle for name in manifest.PRIMARY_OPERATORS)
 
 
