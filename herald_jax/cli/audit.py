@@ -118,18 +118,18 @@ def audit(
             draw(f"read {Path(file).name}", int(read["rows"]), int(read["rows"]))
         report = run(loaded, settings, progress=draw)
         contents = {
-            "report.json": report.to_json(),
             "report.html": render_html(report.data).encode(),
             "report.md": render_markdown(report.data).encode(),
+            "report.json": report.to_json(),
         }
     paths = write_all(out, contents)
-    say_faults("skipped", loaded.skipped)
-    say_faults("warning", loaded.warnings)
+    say_faults("skipped ", loaded.skipped)
+    say_faults("", loaded.warnings)
 
     typer.echo(str(verdict(report.data)))
     typer.echo()
-    for path in paths:
-        typer.echo(f"{path.resolve() if path.suffix == '.html' else path}")
+    page, *others = (path.resolve() for path in paths)
+    typer.echo(f"Report: {page}\n        beside it {' and '.join(path.name for path in others)}")
     reasons = [reason for item in conditions if (reason := item.tripped(report.data))]
     for reason in reasons:
         say(f"--fail-on tripped: {reason}")
@@ -140,9 +140,9 @@ def audit(
 def say_faults(kind: str, faults: Sequence["Fault"]) -> None:
     """The first faults to stderr, and how many more there are."""
     for fault in faults[:SHOWN_FAULTS]:
-        say(f"{kind}: {fault}")
+        say(f"{kind}{fault}")
     if len(faults) > SHOWN_FAULTS:
-        say(f"{kind}: {len(faults) - SHOWN_FAULTS} more; `herald validate` lists all")
+        say(f"{kind}{len(faults) - SHOWN_FAULTS} more; `herald validate` lists all")
 
 
 def check_command_line(pool: Path | None, named: Sources, out: Path) -> None:

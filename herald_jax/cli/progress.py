@@ -65,15 +65,13 @@ def bar_drawer(bars: Progress) -> Report:
 
 def line_printer(console: Console) -> Report:
     """Prints a line when a stage is complete: logs of CI jobs stay short."""
-    begun: dict[str, float] = {}
+    start = time.monotonic()
     finished = set()
 
     def report(stage: str, done: int, total: int) -> None:
-        start = begun.setdefault(stage, time.monotonic())
         if total and done >= total and stage not in finished:
             finished.add(stage)
-            seconds = time.monotonic() - start
-            line = f"{stage}: {done:,} in {seconds:.1f} s"
+            line = f"[{time.monotonic() - start:6.1f} s] {stage}: {done:,}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return report

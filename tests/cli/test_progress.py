@@ -19,8 +19,8 @@ def test_one_line_for_each_finished_stage(capsys: pytest.CaptureFixture[str]) ->
         report("read [bold].jsonl", 1_200, 1_200)
     said = capsys.readouterr()
     first, second = said.err.splitlines()
-    assert first.startswith("edits: 2 in ")
-    assert second.startswith("read [bold].jsonl: 1,200 in ")
+    assert first.endswith(" s] edits: 2")
+    assert second.endswith(" s] read [bold].jsonl: 1,200")
     assert said.out == ""
 
 
