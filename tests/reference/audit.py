@@ -49,6 +49,7 @@ class Audit:
         self.golds = {row["question_id"]: row for row in map(complete_oracle, oracle)}
         self.corpus = Corpus(passage_texts(list(passages)), settings.bm25_variant)
         self.contracts = contracts(settings)
+        self.remembered: dict[tuple[str, str, int], Outcome] = {}
         logged, self.set_aside = set_aside(
             [complete_trajectory(t, settings.assume_no_citations) for t in trajectories],
             self.golds,
@@ -68,7 +69,12 @@ class Audit:
         return outcome(row, [self.judge(edited) for edited in edits], operator, self.settings)
 
     def laundered(self, row: Judged, generator: str, k: int) -> Outcome:
-        return self.outcome(row, LAUNDERING, candidates(generator, k, row.trajectory, self.corpus))
+        """Remembered: the tables by selection, model and pool ask for the same rows again."""
+        key = (row.trajectory["trajectory_id"], generator, k)
+        if key not in self.remembered:
+            ids = candidates(generator, k, row.trajectory, self.corpus)
+            self.remembered[key] = self.outcome(row, LAUNDERING, ids)
+        return self.remembered[key]
 
     def laundered_exhaustively(self, row: Judged) -> Outcome:
         ids = exhaustive(row.trajectory, self.gold(row.trajectory), self.corpus)

@@ -6,8 +6,8 @@ reads support and is for oracle-worst alone.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from heapq import nsmallest
+from collections.abc import Sequence
+from itertools import islice
 
 from reference.detectors import retrieved_ids
 from reference.text import tokens
@@ -19,7 +19,7 @@ UNIT = 65536  # contributions are whole multiples of 1 / UNIT
 class Corpus:
     """The passages, their tokens, and the two rankings over them.
 
-    `scores` of a query are remembered: rollouts of one question often share an answer.
+    The rankings are remembered: rollouts of one question often share an answer.
     """
 
     def __init__(self, texts: dict[str, str], bm25_variant: str = "okapi"):
@@ -27,7 +27,7 @@ class Corpus:
         self.tokens = {id_: tokens(text) for id_, text in texts.items()}
         self.token_sets = {id_: set(found) for id_, found in self.tokens.items()}
         self.contributions = bm25_contributions(self.tokens, bm25_variant)
-        self.remembered: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
+        self.remembered: dict[tuple[str, tuple[str, ...]], list[str]] = {}
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self.texts
@@ -46,11 +46,13 @@ class Corpus:
                 scores[id_] += times * contribution
         return scores
 
-    def scores(self, generator: str, query: Sequence[str]) -> dict[str, int]:
-        rank = {"lexical": self.lexical_scores, "bm25": self.bm25_scores}[generator]
+    def ranking(self, generator: str, query: Sequence[str]) -> list[str]:
+        """Every passage that the generator scores, best first, equal ones by code points."""
+        score = {"lexical": self.lexical_scores, "bm25": self.bm25_scores}[generator]
         key = (generator, tuple(query))
         if key not in self.remembered:
-            self.remembered[key] = rank(query)
+            scores = score(query)
+            self.remembered[key] = sorted(scores, key=lambda id_: (-scores[id_], id_))
         return self.remembered[key]
 
 
@@ -85,13 +87,6 @@ def bm25_contributions(passages: dict[str, list[str]], variant: str) -> dict[str
     return contributions
 
 
-def best(scores: dict[str, int], exclude: Iterable[str], k: int) -> list[str]:
-    """The k best ids outside `exclude`; equal scores by code points of the id."""
-    excluded = set(exclude)
-    ranked = ((-score, id_) for id_, score in scores.items() if id_ not in excluded)
-    return [id_ for _, id_ in nsmallest(k, ranked)]
-
-
 def seen_ids(trajectory: dict) -> set[str]:
     """E ∪ C: what a candidate must not be."""
     return {*retrieved_ids(trajectory), *trajectory["citations"]}
@@ -100,7 +95,8 @@ def seen_ids(trajectory: dict) -> set[str]:
 def candidates(generator: str, k: int, trajectory: dict, corpus: Corpus) -> list[str]:
     """The ranked candidates of a blind generator."""
     query = tokens(trajectory["question"]) + tokens(trajectory["answer"] or "")
-    return best(corpus.scores(generator, query), seen_ids(trajectory), k)
+    seen = seen_ids(trajectory)
+    return list(islice((p for p in corpus.ranking(generator, query) if p not in seen), k))
 
 
 def exhaustive(trajectory: dict, gold: dict, corpus: Corpus) -> list[str]:
