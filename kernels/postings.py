@@ -26,23 +26,27 @@ from herald_jax.types import PAD, pytree
 DENSE_SHARE = 32
 DENSE_BYTES = 256 * 2**20
 
+# Dense rows of one query added in one step: a query's scores are read and written once for all.
+ROWS = 8
+
 # The tail is read in chunks of this many postings, this many chunks a step.
 CHUNK = 64
-CHUNKS = 16
+CHUNKS = 32
 
 
 @pytree
 class Postings:
     """Integer values of (term, passage) pairs.
 
-    Axes: N passages, W = N rounded up to a multiple of `BLOCK`, T terms, D dense rows, P postings
-    of the tail. Each axis has at least one entry, so that an empty corpus needs no case of its own.
+    Axes: N passages, W = N rounded up to a multiple of `BLOCK`, T terms, D dense rows, the last of
+    them zeros and of no term, P postings of the tail, the last of them a zero and of no term. W and
+    T are at least one: an empty corpus needs no case of its own.
     """
 
     n_passages: jax.Array  # int32 [] N
     row: jax.Array  # int32 [T] dense row of a term, PAD when it is in the tail
     start: jax.Array  # int32 [T + 1] first posting of a term in the tail
-    passage: jax.Array  # int32 [P] passages of a term ascending, after the last term CHUNK zeros
+    passage: jax.Array  # int32 [P] passages of a term ascending
     value: jax.Array  # int8 or int32 [P]
     dense: jax.Array  # int8 or int32 [D, W]
 
@@ -90,7 +94,7 @@ def build_postings(frequency: scipy.sparse.csc_array, values: npt.NDArray[np.int
         ValueError: there are more postings than int32 can count.
     """
     n_passages, n_terms = frequency.shape
-    if frequency.nnz > np.iinfo(np.int32).max - CHUNK:
+    if frequency.nnz > np.iinfo(np.int32).max - 1:
         raise ValueError(f"{frequency.nnz} postings do not fit int32 positions; split the corpus")
     width = BLOCK * max(1, -(-n_passages // BLOCK))
     df = np.diff(frequency.indptr)
@@ -103,18 +107,17 @@ def build_postings(frequency: scipy.sparse.csc_array, values: npt.NDArray[np.int
     row[dense_terms] = np.arange(len(dense_terms), dtype=np.int32)
     row_of_posting = np.repeat(row[:n_terms], df)
     in_row = row_of_posting != PAD
-    dense = np.zeros((max(1, len(dense_terms)), width), values.dtype)
+    dense = np.zeros((len(dense_terms) + 1, width), values.dtype)
     dense[row_of_posting[in_row], frequency.indices[in_row]] = values[in_row]
 
     start = np.zeros(len(row) + 1, np.int32)
     np.cumsum(np.where(row[:n_terms] == PAD, df, 0), out=start[1 : n_terms + 1])
-    padding = (0, CHUNK)
     return Postings(
         n_passages=jnp.asarray(n_passages, jnp.int32),
         row=jnp.asarray(row),
         start=jnp.asarray(start),
-        passage=jnp.asarray(np.pad(frequency.indices[~in_row].astype(np.int32), padding)),
-        value=jnp.asarray(np.pad(values[~in_row], padding)),
+        passage=jnp.asarray(np.pad(frequency.indices[~in_row].astype(np.int32), (0, 1))),
+        value=jnp.asarray(np.pad(values[~in_row], (0, 1))),
         dense=jnp.asarray(dense),
     )
 
@@ -135,67 +138,77 @@ def sum_postings(postings: Postings, queries: jax.Array) -> jax.Array:
     chex.assert_rank(postings.dense, 2)
     width = postings.dense.shape[1]
     known = (queries >= 0) & (queries < postings.row.shape[0])
-    # One list of (query, term) for the whole batch: work follows the tokens that there are, not the
-    # longest query.
-    term = jnp.where(known, queries, 0).reshape(-1)
-    query = jnp.repeat(jnp.arange(queries.shape[0], dtype=jnp.int32), queries.shape[1])
-    row = jnp.where(known.reshape(-1), postings.row[term], PAD)
-    in_tail = known.reshape(-1) & (row == PAD)
+    term = jnp.where(known, queries, 0)
+    row = jnp.where(known, postings.row[term], PAD)
 
     scores = jnp.zeros((queries.shape[0], width), jnp.int32)
-    scores = _add_dense(scores, postings, query, row)
-    scores = _add_tail(scores, postings, query, term, in_tail)
+    scores = _add_dense(scores, postings, row)
+    scores = _add_tail(scores, postings, term, known & (row == PAD))
     is_passage = jnp.arange(width, dtype=jnp.int32) < postings.n_passages
     return jnp.where(is_passage[None, :], scores, NO_SCORE)
 
 
-def _add_dense(
-    scores: jax.Array, postings: Postings, query: jax.Array, row: jax.Array
-) -> jax.Array:
-    """Adds the dense rows `row` [n * L] (PAD: none) to the scores of their `query`."""
+def _add_dense(scores: jax.Array, postings: Postings, row: jax.Array) -> jax.Array:
+    """Adds the dense rows `row` [n, L], PAD where there is none, to the scores [n, W]."""
+    zeros = postings.dense.shape[0] - 1
     present = row != PAD
-    order = jnp.argsort(~present, stable=True)
-    query, row = query[order], row[order]
+    # Each query's rows first, then the row of zeros, so that groups of ROWS can be full.
+    row = jnp.pad(-jnp.sort(-row, axis=1), ((0, 0), (0, -row.shape[1] % ROWS)), constant_values=PAD)
+    row = jnp.where(row == PAD, zeros, row)
+    groups, end = _groups(present.sum(axis=1, dtype=jnp.int32), ROWS)
 
-    def add(i: jax.Array, scores: jax.Array) -> jax.Array:
-        values = lax.dynamic_index_in_dim(postings.dense, row[i], keepdims=False)
-        partial = lax.dynamic_index_in_dim(scores, query[i], keepdims=False)
-        partial = partial + values.astype(jnp.int32)
-        updated: jax.Array = lax.dynamic_update_index_in_dim(scores, partial, query[i], 0)
+    def add(step: jax.Array, scores: jax.Array) -> jax.Array:
+        query = _group_of(end, step)
+        first = ROWS * (step - end[query] + groups[query])
+        total = lax.dynamic_index_in_dim(scores, query, keepdims=False)
+        for i in range(ROWS):
+            values = lax.dynamic_index_in_dim(postings.dense, row[query, first + i], keepdims=False)
+            total = total + values.astype(jnp.int32)
+        updated: jax.Array = lax.dynamic_update_index_in_dim(scores, total, query, 0)
         return updated
 
-    total: jax.Array = lax.fori_loop(0, present.sum(dtype=jnp.int32), add, scores)
-    return total
+    summed: jax.Array = lax.fori_loop(0, end[-1], add, scores)
+    return summed
 
 
 def _add_tail(
-    scores: jax.Array, postings: Postings, query: jax.Array, term: jax.Array, in_tail: jax.Array
+    scores: jax.Array, postings: Postings, term: jax.Array, in_tail: jax.Array
 ) -> jax.Array:
-    """Adds the listed postings of `term` [n * L], where `in_tail`, to the scores of their `query`.
+    """Adds the listed postings of `term` [n, L], where `in_tail`, to the scores [n, W].
 
     The postings of all tokens are cut into chunks; a step adds CHUNKS of them, whichever queries
-    they belong to.
+    they belong to, so that work follows the postings that there are, not the longest list.
     """
     width = scores.shape[1]
-    start = postings.start[term]
-    length = jnp.where(in_tail, postings.start[term + 1] - start, 0)
-    chunks = (length + CHUNK - 1) // CHUNK
-    end = jnp.cumsum(chunks)
+    query = jnp.repeat(jnp.arange(term.shape[0], dtype=jnp.int32), term.shape[1])
+    start = postings.start[term].reshape(-1)
+    length = jnp.where(in_tail, postings.start[term + 1] - postings.start[term], 0).reshape(-1)
+    chunks, end = _groups(length, CHUNK)
     lane = jnp.arange(CHUNK, dtype=jnp.int32)[None, :]
 
     def add(step: jax.Array, flat: jax.Array) -> jax.Array:
         chunk = step * CHUNKS + jnp.arange(CHUNKS, dtype=jnp.int32)
-        # The token whose chunks include this one; past the last chunk, any token.
-        slot = (end[None, :] <= chunk[:, None]).sum(axis=1, dtype=jnp.int32)
-        slot = jnp.minimum(slot, end.shape[0] - 1)
-        offset = CHUNK * (chunk - end[slot] + chunks[slot])
-        within = offset[:, None] + lane
-        live = (within < length[slot][:, None]) & (chunk < end[-1])[:, None]
-        posting = jnp.where(live, start[slot][:, None] + within, 0)
+        token = _group_of(end, chunk)
+        within = (CHUNK * (chunk - end[token] + chunks[token]))[:, None] + lane
+        # The last step may run past the last chunk, and a chunk past the end of its list.
+        live = (within < length[token][:, None]) & (chunk < end[-1])[:, None]
+        posting = jnp.where(live, start[token][:, None] + within, 0)
         value = jnp.where(live, postings.value[posting].astype(jnp.int32), 0)
-        target = (query[slot] * width)[:, None] + postings.passage[posting]
+        target = (query[token] * width)[:, None] + postings.passage[posting]
         return flat.at[target].add(value, mode="promise_in_bounds")
 
     steps = (end[-1] + CHUNKS - 1) // CHUNKS
-    total: jax.Array = lax.fori_loop(0, steps, add, scores.reshape(-1))
-    return total.reshape(scores.shape)
+    summed: jax.Array = lax.fori_loop(0, steps, add, scores.reshape(-1))
+    return summed.reshape(scores.shape)
+
+
+def _groups(counts: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+    """Cuts counts [m] into groups of `size`: groups of each [m], and their running total [m]."""
+    groups = (counts + size - 1) // size
+    return groups, jnp.cumsum(groups)
+
+
+def _group_of(end: jax.Array, group: jax.Array) -> jax.Array:
+    """The owner of each group: the first whose running total exceeds it, or the last owner."""
+    owner = jnp.searchsorted(end, group, side="right", method="compare_all")
+    return jnp.minimum(owner, end.shape[0] - 1)

@@ -17,8 +17,8 @@ from herald_jax.types import PAD
 # Queries of a batch. Eight rows of scores stay in a processor's cache for corpora of usual size.
 BATCH = 8
 
-# Widths are 16, 64, 256, ...: the kernels' work follows the entries that there are, not the width.
-_NARROWEST = 16
+# Widths are 64, 256, 1024, ...: few, since the kernels' work follows the entries that there are.
+_NARROWEST = 64
 _STEP = 4
 
 # Batches handed to the device before the oldest result is waited for.

@@ -30,6 +30,8 @@ class CorpusIndex:
     Attributes:
         n_passages: N, the number of passages.
         vocabulary: term id of each token of the corpus, in order of first occurrence.
+        bm25_index: arrays of the BM25 kernel.
+        lexical_index: arrays of the lexical kernel.
     """
 
     def __init__(
@@ -57,11 +59,11 @@ class CorpusIndex:
             )
             offsets[i + 1] = len(terms)
         flat, n_terms = np.array(terms, np.int32), len(self.vocabulary)
-        self._bm25 = build_bm25(
+        self.bm25_index = build_bm25(
             flat, offsets, n_terms, k1=k1, b=b, epsilon=epsilon, variant=variant
         )
-        self._lexical = build_lexical(flat, offsets, n_terms)
-        self._peak = np.asarray(self._bm25.peak)
+        self.lexical_index = build_lexical(flat, offsets, n_terms)
+        self._peak = np.asarray(self.bm25_index.peak)
 
     def encode(self, texts: Sequence[str]) -> Codes:
         """Turns texts into term ids.
@@ -104,7 +106,7 @@ class CorpusIndex:
         """
         queries, which = self._distinct(texts, exclude, k)
         wide = np.array([is_wide(self._peak, query.terms) for query in queries], bool)
-        kernel = functools.partial(bm25_topk, self._bm25, k=k)
+        kernel = functools.partial(bm25_topk, self.bm25_index, k=k)
         codes = np.empty((len(queries), k), np.int32)
         scores = np.empty((len(queries), k), np.int64)
         narrow = np.flatnonzero(~wide)
@@ -130,14 +132,14 @@ class CorpusIndex:
         Arguments, order and errors are those of `bm25`; scores are whole numbers of tokens.
         """
         queries, which = self._distinct(texts, exclude, k)
-        kernel: Kernel = functools.partial(lexical_topk, self._lexical, k=k)
+        kernel: Kernel = functools.partial(lexical_topk, self.lexical_index, k=k)
         codes, scores = run_batches(kernel, queries, k, progress)
         return codes[which], scores[which]
 
     @functools.cached_property
     def _host_bm25(self) -> Bm25Index:
         """The BM25 index as NumPy arrays."""
-        host: Bm25Index = jax.device_get(self._bm25)
+        host: Bm25Index = jax.device_get(self.bm25_index)
         return host
 
     def _terms(self, text: str) -> Codes:

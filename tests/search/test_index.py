@@ -1,0 +1,139 @@
+import chex
+import jax
+import numpy as np
+import pytest
+from reference.retrieval import bm25_scores, lexical_scores, ranking
+from reference.text import tokens
+
+import herald_jax.search.index
+from herald_jax.kernels.bm25 import bm25_topk
+from herald_jax.kernels.topk import MAX_SCORE, NO_SCORE
+from herald_jax.search import CorpusIndex
+from herald_jax.types import PAD
+
+PASSAGES = [
+    ("Harbour", "Lights over Dunmore, and more lights."),
+    ("", "Straße und Café 2024 Straße"),
+    ("Fair", "The fair moved to DUNMORE."),
+    ("", ""),
+    ("Mill", "A mill by the tarn; the mill wheel."),
+]
+TEXTS = ["dunmore FAIR fair", "Who wrote STRASSE? café", "", "zebra", "the mill wheel the harbour"]
+WORDS = [tokens(f"{title} {text}") for title, text in PASSAGES]
+
+
+@pytest.fixture(scope="module")
+def index():
+    return CorpusIndex(PASSAGES)
+
+
+def filled(codes, k):
+    return codes + [PAD] * (k - len(codes))
+
+
+def test_encode_keeps_order_and_repeats_and_drops_unknown_tokens(index):
+    ids = index.encode(["the zebra Mill the", "", "fair"])
+    the, mill, fair = (index.vocabulary[word] for word in ("the", "mill", "fair"))
+    assert ids.dtype == np.int32
+    assert ids[0, :4].tolist() == [the, mill, the, PAD]
+    assert (ids[1] == PAD).all()
+    assert ids[2, :2].tolist() == [fair, PAD]
+
+
+def test_title_and_text_are_searched(index):
+    codes, scores = index.lexical(["harbour lights"], None, 1)
+    assert (codes.tolist(), scores.tolist()) == ([[0]], [[2]])
+
+
+def test_bm25_equals_the_reference_from_text_to_ranking(index):
+    exclude = [np.array(codes, np.int32) for codes in ([2], [], [0, 3], [PAD, 99], [4, 4])]
+    codes, scores = index.bm25(TEXTS, exclude, 6)
+    for row, text in enumerate(TEXTS):
+        expected_scores = bm25_scores(WORDS, tokens(text))
+        expected = ranking(expected_scores, exclude[row].tolist(), 6)
+        assert codes[row].tolist() == filled(expected, 6)
+        assert scores[row, : len(expected)].tolist() == [expected_scores[i] for i in expected]
+        assert (scores[row, len(expected) :] == NO_SCORE).all()
+
+
+def test_lexical_equals_the_reference_from_text_to_ranking(index):
+    codes, scores = index.lexical(TEXTS, None, 6)
+    for row, text in enumerate(TEXTS):
+        expected_scores = lexical_scores(WORDS, tokens(text))
+        unmatched = [i for i, score in enumerate(expected_scores) if score == 0]
+        expected = ranking(expected_scores, unmatched, 6)
+        assert codes[row].tolist() == filled(expected, 6)
+        assert scores[row, : len(expected)].tolist() == [expected_scores[i] for i in expected]
+
+
+def test_row_order_and_company_change_nothing(index):
+    codes, scores = index.bm25(TEXTS, None, 3)
+    for row, text in enumerate(TEXTS):
+        alone = index.bm25([text], None, 3)
+        assert np.array_equal(alone[0][0], codes[row]) and np.array_equal(alone[1][0], scores[row])
+
+
+def test_equal_searches_run_once_and_unequal_ones_apart(index):
+    done = []
+    texts = ["fair", "fair", "mill", "fair"]
+    exclude = [np.array(codes) for codes in ([2, 0, 77], [0, 2, 2], [], [])]
+    codes, _ = index.bm25(texts, exclude, 1, progress=lambda *step: done.append(step))
+    assert done == [(3, 3)]
+    assert codes[:, 0].tolist() == [1, 1, 4, 2]
+
+
+def test_progress_reaches_the_end(index):
+    steps = []
+    index.lexical([f"mill {i}" for i in range(20)], None, 2, progress=lambda *s: steps.append(s))
+    assert steps[-1] == (20, 20)
+    assert [done for done, _ in steps] == sorted({done for done, _ in steps})
+
+
+def test_few_programs_whatever_the_lengths(index, monkeypatch):
+    traced = jax.jit(chex.assert_max_traces(bm25_topk.__wrapped__, n=4), static_argnames="k")
+    monkeypatch.setattr(herald_jax.search.index, "bm25_topk", traced)
+    rng = np.random.default_rng(0)
+    texts = ["mill " * int(length) for length in rng.integers(0, 257, 60)]
+    exclude = [np.arange(n) for n in rng.integers(0, 5, 60)]
+    index.bm25(texts, exclude, 2)  # widths 64 and 256 of the query, 64 of the excluded codes
+
+
+@pytest.mark.parametrize("passages", [[], [("", "")], [("", " ;"), ("", "")]])
+def test_nothing_to_find(passages):
+    index = CorpusIndex(passages)
+    everything = filled(list(range(len(passages))), 3)
+    codes, scores = index.bm25(["mill", ""], None, 3)
+    assert codes.tolist() == [everything, everything]
+    assert (scores[codes != PAD] == 0).all()
+    assert index.lexical(["mill", ""], None, 3)[0].tolist() == [[PAD] * 3] * 2
+
+
+def test_no_text_no_row(index):
+    codes, scores = index.bm25([], [], 4)
+    assert codes.shape == scores.shape == (0, 4)
+    assert index.encode([]).shape[0] == 0
+
+
+def test_a_score_beyond_int32_is_exact():
+    passages = [("", "zebra zebra zebra"), ("", "zebra " * 3 + "mill"), *[("", "mill")] * 7]
+    words = [tokens(text) for _, text in passages]
+    index = CorpusIndex(passages)
+    text = "zebra " * 30_000 + "mill"
+    expected_scores = [30_000 * zebra + mill for zebra, mill in zip(
+        bm25_scores(words, ["zebra"]), bm25_scores(words, ["mill"]), strict=True
+    )]  # fmt: skip
+    assert max(expected_scores) > MAX_SCORE
+    codes, scores = index.bm25([text, "zebra mill"], [np.array([1]), np.array([1])], 9)
+    expected = ranking(expected_scores, [1], 9)
+    assert codes[0].tolist() == [*expected, PAD]
+    assert scores[0].tolist() == [*(expected_scores[i] for i in expected), NO_SCORE]
+    assert codes[1].tolist() == codes[0].tolist()
+
+
+def test_faults_are_refused(index):
+    with pytest.raises(ValueError, match="k must"):
+        index.bm25([], None, 0)
+    with pytest.raises(ValueError, match="2 texts but 1"):
+        index.lexical(["a", "b"], [np.array([0])], 1)
+    with pytest.raises(ValueError, match="variant"):
+        CorpusIndex(PASSAGES, variant="bm25l")
