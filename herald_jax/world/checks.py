@@ -5,6 +5,7 @@ candidate when a world is built, and on a finished world by `check_world`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from herald_jax.data.records import Passage
 from herald_jax.data.text import normalise
@@ -22,6 +23,7 @@ class CorpusText:
         self.titles: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self._holders: dict[str, list[str]] = {}
+        self._mentions: dict[str, tuple[str, ...]] = {}
         for passage in passages:
             self.titles[passage.passage_id] = normalise(passage.title)
             text = normalise(f"{passage.title} {passage.text}")
@@ -33,17 +35,26 @@ class CorpusText:
         """Whether a form occurs in title and text as a run of whole normalised words."""
         return occurs(form, self.texts[passage_id])
 
-    def mentions(self, form: str) -> list[str]:
+    def mentions(self, form: str) -> tuple[str, ...]:
         """Passages in which a form occurs."""
-        words = normalise(form).split()
-        rarest = min((self._holders.get(word, []) for word in words), key=len, default=[])
-        return [passage_id for passage_id in rarest if self.holds(passage_id, form)]
+        if form not in self._mentions:
+            run = _run(form)
+            rarest = min((self._holders.get(word, []) for word in run.split()), key=len, default=[])
+            self._mentions[form] = tuple(id_ for id_ in rarest if run in f" {self.texts[id_]} ")
+        return self._mentions[form]
+
+
+@lru_cache(maxsize=1 << 16)
+def _run(form: str) -> str:
+    """A form as it stands between the words of a normalised text; "" when it has no word."""
+    words = normalise(form)
+    return f" {words} " if words else ""
 
 
 def occurs(form: str, normalised_text: str) -> bool:
     """Whether a form, normalised, is a run of whole words of a normalised text; "" never is."""
-    run = normalise(form)
-    return run != "" and f" {run} " in f" {normalised_text} "
+    run = _run(form)
+    return run != "" and run in f" {normalised_text} "
 
 
 def refusals(question: Question, atlas: Atlas, corpus: CorpusText) -> list[str]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from herald_jax.world.entities import TYPES
 from herald_jax.world.names import POOLS, WorldError
-from herald_jax.world.relations import RELATIONS, TYPES, Relation
+from herald_jax.world.relations import RELATIONS, Relation
 from herald_jax.world.streams import Stream
 from herald_jax.world.words import LITERALS
 
@@ -54,7 +55,7 @@ class Entity:
 
     Attributes:
         passage_id: its id, `type/core-name`.
-        type: key of `relations.TYPES`.
+        type: key of `entities.TYPES`.
         core: the part of the name that is its own ("Grey Heron").
         county: number of the county it lies in.
         facts: values by name of relation: ids of entities or literals, in the order of the text.

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from herald_jax.data.records import Passage
+from herald_jax.world.entities import PERSON_OPENINGS, TYPES
 from herald_jax.world.facts import Entity
-from herald_jax.world.relations import PERSON_OPENINGS, RELATIONS, TYPES
+from herald_jax.world.relations import RELATIONS
 from herald_jax.world.streams import Stream
 
 JOIN: Final = ", and it "

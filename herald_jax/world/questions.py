@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from herald_jax.data.records import Node, OracleRow
+from herald_jax.world.entities import TYPES
 from herald_jax.world.facts import Entity
-from herald_jax.world.relations import BOTH, IN_ORDER, RELATIONS, TYPES
+from herald_jax.world.relations import BOTH, IN_ORDER, RELATIONS
 from herald_jax.world.streams import Stream
 from herald_jax.world.terms import Atlas, Both, Every, Follow, Hop, Named, Term, depth
 from herald_jax.world.words import COUNT_WORDS
@@ -143,14 +144,13 @@ def _both(nested: bool, county: Sequence[Entity], atlas: Atlas, stream: Stream) 
         holder: Named | Follow = Named(entity.type, entity.core)
         if nested:
             ways = [
-                (other, way)
-                for other in county
-                for way, values in other.facts.items()
-                if RELATIONS[way].phrases and values == (entity.passage_id,)
+                (way, atlas.entities[subject])
+                for way, subject in atlas.holders(entity.passage_id)
+                if RELATIONS[way].phrases
             ]
             if not ways:
                 return None
-            other, way = stream.pick(ways)
+            way, other = stream.pick(ways)
             holder = Follow(way, Named(other.type, other.core))
         sides.append(Follow(relation, holder))
     term = Both(*sides)

@@ -8,7 +8,8 @@ import re
 from functools import cache
 from itertools import product
 
-from herald_jax.world.relations import BOTH, IN_ORDER, RELATIONS, TYPES, Relation
+from herald_jax.world.entities import TYPES
+from herald_jax.world.relations import BOTH, IN_ORDER, RELATIONS, Relation
 from herald_jax.world.terms import Both, Every, Follow, Named, Term
 from herald_jax.world.words import COUNT_WORDS
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from herald_jax.world.entities import TYPES
 from herald_jax.world.facts import Entity
-from herald_jax.world.relations import RELATIONS, TYPES
+from herald_jax.world.relations import RELATIONS
 
 KINDS: Final = ("single", "chain2", "chain3", "chain4", "conjunction", "wide", "fan_in")
 
@@ -87,13 +88,16 @@ class Atlas:
         )
         named: dict[tuple[str, str], list[str]] = {}
         subjects: dict[tuple[str, str], list[str]] = {}
+        valued: dict[str, dict[str, None]] = {}
         for entity in self.entities.values():
             named.setdefault((entity.type, entity.core), []).append(entity.passage_id)
             for relation, values in entity.facts.items():
                 for value in values:
                     subjects.setdefault((relation, value), []).append(entity.passage_id)
+                    valued.setdefault(value, {})[relation] = None
         self._named = named
         self._subjects = subjects
+        self._valued = valued
 
     def values(self, term: Named | Term) -> tuple[str, ...]:
         """All entity ids or literals that `term` stands for, in a fixed order."""
@@ -109,6 +113,15 @@ class Atlas:
             case Every(relation=relation, value=value):
                 ids = (self._subjects.get((relation, id_), []) for id_ in self.values(value))
                 return tuple(sorted(subject for subjects in ids for subject in subjects))
+
+    def holders(self, value: str) -> tuple[tuple[str, str], ...]:
+        """(relation, subject) of every fact whose one value this is."""
+        return tuple(
+            (relation, subject)
+            for relation in self._valued.get(value, ())
+            for subject in self._subjects[relation, value]
+            if len(self.entities[subject].facts[relation]) == 1
+        )
 
     def forms(self, relation: str, value: str) -> tuple[str, ...]:
         """Accepted forms of a value of `relation`, the canonical one first."""

@@ -1,0 +1,81 @@
+"""The built-in sample: a world and rollouts over it, as the three files of SPEC section 1."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from herald_jax.world.build import Progress, World, build_world
+from herald_jax.world.episodes import rollouts as run_agents
+
+README = """\
+Sample of HERALD-JAX, generated with seed {seed}.
+
+trajectories.jsonl  {trajectories} rollouts: {questions} questions, {rollouts} scripted agents each
+corpus.jsonl        {passages} passages of an invented world
+oracle.jsonl        gold answers, support passages and evidence nodes of each question
+
+The agents really search the corpus (BM25, three results) and are good, bad, lazy and dishonest; the
+field "model" names the habit of each, "pool" the kind of its question. Nothing here is about the
+real world. Audit it with:  herald audit THIS_FOLDER
+"""
+
+
+def write_sample(
+    out: Path,
+    *,
+    seed: int = 0,
+    questions: int = 120,
+    rollouts: int = 8,
+    progress: Progress | None = None,
+) -> None:
+    """Writes `trajectories.jsonl`, `corpus.jsonl`, `oracle.jsonl` and `README.txt` into `out`.
+
+    Each file appears whole or not at all, and none before all are generated. The same arguments
+    write the same bytes.
+
+    Args:
+        out: folder, made when absent.
+        seed: seed of the world and of the agents.
+        questions: questions of all splits and kinds.
+        rollouts: rollouts of a question, at least 1.
+        progress: called with stage, done and total.
+
+    Raises:
+        WorldError: the world cannot be built.
+        ValueError: rollouts < 1.
+    """
+    if rollouts < 1:
+        raise ValueError(f"rollouts must be at least 1, got {rollouts}")
+    world = build_world(seed, questions, progress=progress)
+    trajectories = run_agents(world, rollouts, seed=seed, progress=progress)
+    out.mkdir(parents=True, exist_ok=True)
+    _replace(out / "corpus.jsonl", _lines(world.passages))
+    _replace(out / "oracle.jsonl", _lines(world.oracle))
+    _replace(out / "trajectories.jsonl", _lines(trajectories))
+    _replace(out / "README.txt", _readme(world, len(trajectories), rollouts).encode())
+
+
+def _readme(world: World, trajectories: int, rollouts: int) -> str:
+    return README.format(
+        seed=world.seed,
+        trajectories=trajectories,
+        questions=len(world.questions),
+        rollouts=rollouts,
+        passages=len(world.passages),
+    )
+
+
+def _lines(records: Iterable[msgspec.Struct]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file beside its place and moves it there."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
