@@ -19,10 +19,13 @@ Report = Callable[[str, str, str, str, str], None]  # field, code, expected, got
 _BROKEN: Any = object()  # a value that was reported and cannot be used
 
 
+Path = tuple[str | int, ...]
+
+
 class Read(Protocol):
     """Reads one value at a field path; reports faults and then returns `_BROKEN`."""
 
-    def __call__(self, value: Any, path: str, report: Report) -> Any:
+    def __call__(self, value: Any, path: Path, report: Report) -> Any:
         """Return the value as the record keeps it."""
 
 
@@ -39,6 +42,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def dotted(path: Path) -> str:
+    """A path as people write it: `steps[2].query`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
 def reporter(file: str, line: int, faults: list[Fault]) -> Report:
     """A `Report` that files faults of one line of one file."""
 
@@ -49,7 +58,7 @@ def reporter(file: str, line: int, faults: list[Fault]) -> Report:
     return report
 
 
-def _read_id(value: Any, path: str, report: Report) -> Any:
+def _read_id(value: Any, path: Path, report: Report) -> Any:
     kind = type(value)
     if kind is str:
         return value
@@ -57,51 +66,55 @@ def _read_id(value: Any, path: str, report: Report) -> Any:
         return str(value)
     if kind is float:
         remedy = "write the id as a string; a number with a fraction or exponent is no exact id"
-        report(path, "bad_id", "a string or an integer", shown(value), remedy)
+        report(dotted(path), "bad_id", "a string or an integer", shown(value), remedy)
     elif kind is bool:
         remedy = "write the id as a string; true and false are no ids"
-        report(path, "bad_id", "a string or an integer", shown(value), remedy)
+        report(dotted(path), "bad_id", "a string or an integer", shown(value), remedy)
     else:
-        report(path, "wrong_type", "a string or an integer", shown(value), "write an id here")
+        report(
+            dotted(path), "wrong_type", "a string or an integer", shown(value), "write an id here"
+        )
     return _BROKEN
 
 
 def _scalar(kind: type, expected: str) -> Read:
-    def read(value: Any, path: str, report: Report) -> Any:
+    def read(value: Any, path: Path, report: Report) -> Any:
         if type(value) is kind:
             return value
-        report(path, "wrong_type", expected, shown(value), "correct the value, or its type")
+        report(dotted(path), "wrong_type", expected, shown(value), "correct the value, or its type")
         return _BROKEN
 
     return read
 
 
 def _integer(least: int, most: int) -> Read:
-    def read(value: Any, path: str, report: Report) -> Any:
+    def read(value: Any, path: Path, report: Report) -> Any:
         if type(value) is int and least <= value <= most:
             return value
         expected = f"an integer from {least} to {most}"
-        report(path, "wrong_type", expected, shown(value), "correct the value, or its type")
+        report(dotted(path), "wrong_type", expected, shown(value), "correct the value, or its type")
         return _BROKEN
 
     return read
 
 
 def _list(item: Read, bare_is_one: bool) -> Read:
-    def read(value: Any, path: str, report: Report) -> Any:
+    def read(value: Any, path: Path, report: Report) -> Any:
         if bare_is_one and type(value) is str:
             return [value]
-        if not isinstance(value, list):
-            report(path, "wrong_type", "a list", shown(value), "write a list, [] for none")
+        if type(value) is not list:
+            report(dotted(path), "wrong_type", "a list", shown(value), "write a list, [] for none")
             return _BROKEN
-        items = [item(entry, f"{path}[{at}]", report) for at, entry in enumerate(value)]
+        if item is _read_id and set(map(type, value)) <= {str, int}:
+            return list(map(str, value))
+        items = [item(entry, (*path, at), report) for at, entry in enumerate(value)]
         return _BROKEN if any(entry is _BROKEN for entry in items) else items
 
     return read
 
 
 def _optional(inner: Read) -> Read:
-    def read(value: Any, path: str, report: Report) -> Any:
+    def read(value: Any, path: Path, report: Report) -> Any:
         return None if value is None else inner(value, path, report)
 
     return read
@@ -112,24 +125,24 @@ def _struct(kind: inspect.StructType, null_is_missing: bool) -> Read:
         (field.encode_name, _read(field.type, null_is_missing), field) for field in kind.fields
     ]
 
-    def read(value: Any, path: str, report: Report) -> Any:
+    def read(value: Any, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
             remedy = "write one object with the keys of this kind of record"
-            report(path, "wrong_type", "an object", shown(value), remedy)
+            report(dotted(path), "wrong_type", "an object", shown(value), remedy)
             return _BROKEN
         found = {}
+        broken = False
         for name, read_field, field in fields:
-            place = f"{path}.{name}" if path else name
             if name not in value:
                 if field.required:
                     remedy = "add the key" + (", null for none" if _nullable(field.type) else "")
+                    place = dotted((*path, name))
                     report(place, "missing_field", f"the key {name}", "no such key", remedy)
-                    found[name] = _BROKEN
+                    broken = True
             elif not (null_is_missing and value[name] is None and not field.required):
-                found[name] = read_field(value[name], place, report)
-        if any(entry is _BROKEN for entry in found.values()):
-            return _BROKEN
-        return kind.cls(**found)
+                found[name] = read_field(value[name], (*path, name), report)
+                broken |= found[name] is _BROKEN
+        return _BROKEN if broken else kind.cls(**found)
 
     return read
 
@@ -177,5 +190,5 @@ def read_object(
     Returns:
         The record, or None when a fault was reported.
     """
-    record = _reader(kind, null_is_missing)(value, "", report)
+    record = _reader(kind, null_is_missing)(value, (), report)
     return None if record is _BROKEN else record
