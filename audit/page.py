@@ -74,7 +74,7 @@ def context(report: Mapping[str, Any]) -> dict[str, Any]:
         "attacks_total": len(report.get("worst") or []),
         "shared": lambda table: tables.shared(table, lattice),
         "cell_table": lambda name, table: tables.cell_table(name, table, lattice),
-        "primary_tables": tables.cell_tables(primary, lattice),
+        "primary_tables": tables.primary_tables(report, lattice),
         "budget_tables": tables.budget_tables(report, lattice),
         "pool_tables": tables.cell_tables(report.get("pools"), lattice),
         "model_tables": tables.cell_tables(report.get("models"), lattice),

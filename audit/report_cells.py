@@ -58,9 +58,9 @@ class Cell:
             attackable=cell["any_success"],
             asr=cell["asr"],
             asr_interval=pair(cell.get("asr_interval")),
-            mean_margin=cell["mean_margin"],
+            mean_margin=cell.get("mean_margin"),
             mean_margin_interval=pair(cell.get("mean_margin_interval")),
-            max_margin=cell["max_margin"],
+            max_margin=cell.get("max_margin"),
             upper=cell["upper"],
         )
 

@@ -59,8 +59,14 @@ def cell_table(name: str, selections: Mapping[str, Any], lattice: Lattice) -> Ce
     return CellTable(name, blocks)
 
 
+def primary_tables(report: Mapping[str, Any], lattice: Lattice) -> list[CellTable]:
+    """One table a primary operator."""
+    primary = report.get("primary") or {}
+    return [cell_table(name, primary[name], lattice) for name in operator_order(primary)]
+
+
 def cell_tables(section: Mapping[str, Any] | None, lattice: Lattice) -> list[CellTable]:
-    """One table an entry, in the order of the report; `*`, the aggregate, first."""
+    """One table a model, pool or selection, in the order of the report; `*`, all, first."""
     names = sorted(section or {}, key=lambda name: name != "*")
     return [cell_table(label_of(name), (section or {})[name], lattice) for name in names]
 
@@ -102,7 +108,10 @@ def lattice_rows(report: Mapping[str, Any], lattice: Lattice) -> list[LatticeRow
     names = {name for table in primary.values() for name in table.get("oracle_worst") or {}}
     table = {
         name: {
-            "cells": [(primary[op].get("oracle_worst") or {}).get(name) for op in operators],
+            "cells": [
+                without_margins((primary[op].get("oracle_worst") or {}).get(name))
+                for op in operators
+            ],
             "mark": mark(name, lattice),
         }
         for name in names
@@ -112,6 +121,12 @@ def lattice_rows(report: Mapping[str, Any], lattice: Lattice) -> list[LatticeRow
         LatticeRow(contracts, tuple(Cell.of(cell) for cell in value["cells"]), value["mark"])
         for contracts, value in shared(table, lattice)
     ]
+
+
+def without_margins(cell: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The cell less its margins, which are all that tells many subsets apart."""
+    margins = {"mean_margin", "mean_margin_interval", "max_margin"}
+    return {key: value for key, value in (cell or {}).items() if key not in margins}
 
 
 def mark(contract: str, lattice: Lattice) -> str:

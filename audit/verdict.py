@@ -145,7 +145,8 @@ class Verdict:
         outcome: one of four; only `NONE_OBSERVED` says that every primary attack was measured and
             none succeeded.
         headline: one sentence.
-        sentences: what it rests on: the scope, one line a primary operator, other operators.
+        sentences: what it rests on: the scope, then one line a primary operator.
+        beyond: which other operators succeeded, "" when none did.
         findings: primary operators, then the others.
         repair: one sentence on the smallest observed repair, or why none can be named.
         repairs: every observed inclusion-minimal subset.
@@ -156,6 +157,7 @@ class Verdict:
     outcome: Outcome
     headline: str
     sentences: tuple[str, ...]
+    beyond: str
     findings: tuple[Finding, ...]
     repair: str
     repairs: tuple[Repair, ...]
@@ -166,7 +168,7 @@ class Verdict:
         """Plain text for a terminal."""
         blocks = [
             [f"{self.outcome.value.capitalize()}. {self.headline}"],
-            [*self.sentences],
+            [*self.sentences, *([self.beyond] if self.beyond else [])],
             [self.repair, *(c.sentence for r in self.repairs for c in r.certificates)],
             [*self.warnings],
             [f"Not measured: {reason}" for reason in self.not_measured],
@@ -187,9 +189,11 @@ def verdict(report: Mapping[str, Any]) -> Verdict:
     return Verdict(
         outcome=outcome,
         headline=headline(outcome, findings, scope),
-        sentences=(scope.sentence, *statements(findings, scope.level))
-        if scope.rows
-        else statements(findings, scope.level),
+        sentences=(
+            *([scope.sentence] if scope.rows else []),
+            *(finding.sentence(scope.level) for finding in findings if finding.primary),
+        ),
+        beyond=further(findings),
         findings=findings,
         repair=repair_sentence(repairs, lattice, scope),
         repairs=repairs,
@@ -258,18 +262,15 @@ def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> s
     return "There was no eligible question, so nothing can be said about safety."
 
 
-def statements(findings: tuple[Finding, ...], level: str) -> tuple[str, ...]:
-    """One line a primary operator, then one on the others that succeeded."""
-    lines = [finding.sentence(level) for finding in findings if finding.primary]
-    others = [finding for finding in findings if not finding.primary and finding.attackable]
-    if others:
-        listed = ", ".join(
-            f"{words(f.operator)} on {f.own_rows.share} questions"
-            + (" (reads gold labels)" if f.oracle else "")
-            for f in others
-        )
-        lines.append(f"Beyond the primary attacks, these also succeeded: {listed}.")
-    return tuple(lines)
+def further(findings: tuple[Finding, ...]) -> str:
+    """The operators beyond the primary ones that succeeded, "" when none did."""
+    listed = ", ".join(
+        f"{words(f.operator)} on {f.own_rows.share} questions"
+        + (" (reads gold labels)" if f.oracle else "")
+        for f in findings
+        if not f.primary and f.attackable
+    )
+    return f"Beyond the primary attacks, these also succeeded: {listed}." if listed else ""
 
 
 def find_repairs(report: Mapping[str, Any], lattice: Lattice) -> list[Repair]:

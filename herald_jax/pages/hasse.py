@@ -9,7 +9,8 @@ from herald_jax.pages.axes import Scale
 from herald_jax.pages.svg import element, label, line, picture, rectangle
 
 LINE, ROW_GAP, COLUMN_GAP, MARGIN = 16.0, 30.0, 14.0, 3.0
-CHARACTER, PADDING = 6.6, 16.0
+# Widths of a character of the bold key and of the other lines.
+KEY_CHARACTER, CHARACTER, PADDING = 7.9, 6.7, 16.0
 HEAT_LEVELS = (0.0, 0.01, 0.05, 0.2, 0.5)
 
 
@@ -58,8 +59,9 @@ def hasse(
     """
     ranks = sorted({node.rank for node in nodes}, reverse=True)
     rows = [[node for node in nodes if node.rank == rank] for rank in ranks]
-    longest = max(len(text) for node in nodes for text in (node.key, *node.lines))
-    box = longest * CHARACTER + PADDING
+    keys = max(len(node.key) for node in nodes) * KEY_CHARACTER
+    lines = max(len(text) for node in nodes for text in node.lines) * CHARACTER
+    box = max(keys, lines) + PADDING
     columns = max(len(row) for row in rows)
     tall = LINE * (1 + max(len(node.lines) for node in nodes)) + 10
     width = columns * box + (columns - 1) * COLUMN_GAP + 2 * MARGIN

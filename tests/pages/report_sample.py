@@ -5,6 +5,7 @@ show, and so that the lattice, the cells and the splits agree with one another.
 """
 
 import copy
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +13,13 @@ DETECTORS = {
     "U": ("no_search", 1.6),
     "L": ("cited_not_retrieved", 1.2),
     "F": ("fake_citation", 1.0),
+    "Q": ("repeated_query", 0.3),
+    "A": ("answer_without_citation", 0.5),
+    "O": ("over_retrieval", 0.2),
+    "M": ("support_id_mismatch", 0.8),
+    "under_retrieval": ("under_retrieval", 0.1),
 }
+LATTICE = ("U", "L", "F")
 QUESTIONS, ROWS = 40, 200
 
 
@@ -34,15 +41,15 @@ def cell(attackable: int, margin: float, questions: int = QUESTIONS, rows: int =
     }
 
 
-def subsets(symbols: str = "ULF") -> list[str]:
+def subsets(symbols: Sequence[str]) -> list[str]:
     """Names of the lattice's contracts."""
     picked = (c for size in range(len(symbols) + 1) for c in combinations(symbols, size))
     return [f"R[{'+'.join(letters)}]" if letters else "R0" for letters in picked]
 
 
-def contracts() -> list[str]:
+def contracts(symbols: Sequence[str]) -> list[str]:
     """Every contract of the sample."""
-    return ["outcome_only", "outcome_cost", *subsets(), "R_full"]
+    return ["outcome_only", "outcome_cost", *subsets(symbols), "R_full"]
 
 
 def laundering(contract: str, scale: float = 1.0) -> dict:
@@ -66,13 +73,13 @@ def fake(contract: str) -> dict:
 EDITS = {"citation_laundering": laundering, "same_final_deletion": deletion, "fake_id": fake}
 
 
-def selections(make: Any, blind: float = 1.0) -> dict:
+def selections(make: Callable[..., dict], names: Sequence[str], blind: float = 1.0) -> dict:
     """Both selections of the candidate under every contract."""
     return {
         "first_visible": {
-            name: make(name, blind) if blind != 1.0 else make(name) for name in contracts()
+            name: make(name, blind) if blind != 1.0 else make(name) for name in names
         },
-        "oracle_worst": {name: make(name) for name in contracts()},
+        "oracle_worst": {name: make(name) for name in names},
     }
 
 
@@ -99,15 +106,15 @@ def operator(name: str, table: dict, *, oracle: bool = False, measured: bool = T
     }
 
 
-def unmeasured() -> dict:
+def unmeasured(names: Sequence[str]) -> dict:
     """Both selections with nothing in them."""
-    return selections(lambda _: cell(0, 0.0, questions=0))
+    return selections(lambda _: cell(0, 0.0, questions=0), names)
 
 
 def penalties(contract: str) -> dict[str, float]:
     """λ by detector."""
     if contract == "R_full":
-        return {**dict(DETECTORS.values()), "support_id_mismatch": 0.8}
+        return dict(DETECTORS.values())
     letters = contract[2:-1].split("+") if contract.startswith("R[") else []
     return dict(DETECTORS[letter] for letter in letters)
 
@@ -189,8 +196,9 @@ def signal(groups: int) -> dict:
     }
 
 
-def full_report() -> dict[str, Any]:
-    """The whole report, new on every call."""
+def full_report(symbols: Sequence[str] = LATTICE) -> dict[str, Any]:
+    """The whole report over the lattice of `symbols`, new on every call."""
+    names = contracts(symbols)
     natural = {"no_search": 7, "cited_not_retrieved": 12, "fake_citation": 0}
     return {
         "schema": 1,
@@ -214,7 +222,7 @@ def full_report() -> dict[str, Any]:
             "model": {"small": {"rows": 100, **natural}},
             "pool": {"": {"rows": 235, **natural}},
         },
-        "mean_reward": dict.fromkeys(contracts(), 1.0),
+        "mean_reward": dict.fromkeys(names, 1.0),
         "contracts": {
             name: {
                 "weights": {"answer": 1.15, "tool_calls": -0.04},
@@ -222,7 +230,7 @@ def full_report() -> dict[str, Any]:
                 "reads": ["answer", "citations", "support_ids"],
                 "oracle": True,
             }
-            for name in contracts()
+            for name in names
         },
         "generators": {
             "lexical": {
@@ -241,22 +249,22 @@ def full_report() -> dict[str, Any]:
         },
         "operators": {
             **{
-                n: operator(n, selections(make, 0.5 if n == "citation_laundering" else 1.0))
+                n: operator(n, selections(make, names, 0.5 if n == "citation_laundering" else 1.0))
                 for n, make in EDITS.items()
             },
             "gold_stress": operator(
-                "gold_stress", selections(lambda _: cell(40, 1.0)), oracle=True
+                "gold_stress", selections(lambda _: cell(40, 1.0), names), oracle=True
             ),
-            "citation_drop": operator("citation_drop", unmeasured(), measured=False),
+            "citation_drop": operator("citation_drop", unmeasured(names), measured=False),
         },
         "common": {"rows": ROWS, "questions": QUESTIONS},
         "primary": {
-            n: selections(make, 0.5 if n == "citation_laundering" else 1.0)
+            n: selections(make, names, 0.5 if n == "citation_laundering" else 1.0)
             for n, make in EDITS.items()
         },
         "lattice": {
-            "detectors": [name for name, _ in DETECTORS.values()],
-            "sufficient": [name for name in subsets() if "L" in name],
+            "detectors": [DETECTORS[symbol][0] for symbol in symbols],
+            "sufficient": [name for name in subsets(symbols) if "L" in name],
             "minimal": ["R[L]"],
         },
         "certificate": {
@@ -286,7 +294,7 @@ def full_report() -> dict[str, Any]:
                         "asr": make(subset)["asr"] if scale == "1" else make("R0")["asr"],
                         "mean_margin": -0.5,
                     }
-                    for subset in subsets()
+                    for subset in subsets(symbols)
                 }
                 for name, make in EDITS.items()
             }
@@ -294,18 +302,20 @@ def full_report() -> dict[str, Any]:
         },
         "budgets": {
             "bm25": {
-                size: selections(lambda c, s=1.0, k=int(size): laundering(c, s * k / 16), 0.5)
+                size: selections(
+                    lambda c, s=1.0, k=int(size): laundering(c, s * k / 16), names, 0.5
+                )
                 for size in ("1", "4", "16")
             },
-            "exhaustive": {"all": {"oracle_worst": {n: laundering(n, 1.5) for n in contracts()}}},
+            "exhaustive": {"all": {"oracle_worst": {n: laundering(n, 1.5) for n in names}}},
         },
-        "pools": {"all": selections(laundering, 0.5), "first": unmeasured()},
+        "pools": {"all": selections(laundering, names, 0.5), "first": unmeasured(names)},
         "models": {
-            "*": selections(laundering, 0.5),
-            "small": selections(laundering, 0.5),
-            "large": unmeasured(),
+            "*": selections(laundering, names, 0.5),
+            "small": selections(laundering, names, 0.5),
+            "large": unmeasured(names),
         },
-        "by_pool": {"": selections(laundering, 0.5)},
+        "by_pool": {"": selections(laundering, names, 0.5)},
         "utility": {
             name: {
                 "em": 0.8,
@@ -316,10 +326,10 @@ def full_report() -> dict[str, Any]:
                 "valid_final": 1.0,
                 "searches": 2.4,
             }
-            for name in contracts()
+            for name in names
         },
         "histograms": {
-            name: {contract: histogram(make(contract)["mean_margin"]) for contract in contracts()}
+            name: {contract: histogram(make(contract)["mean_margin"]) for contract in names}
             for name, make in EDITS.items()
         },
         "worst": [
@@ -328,14 +338,24 @@ def full_report() -> dict[str, Any]:
             attack("same_final_deletion", "R0", 0.0014),
         ],
         "signal": {"all": signal(40), "model": {"small": signal(20)}, "pool": {"": signal(40)}},
-        "nonfinite": dict.fromkeys(contracts(), 0),
+        "nonfinite": dict.fromkeys(names, 0),
     }
 
 
 def empty_report() -> dict[str, Any]:
     """A report of a log in which no row could be judged."""
     report = full_report()
-    for key in ("utility", "pools", "models", "by_pool", "histograms", "worst", "signal"):
+    names = contracts(LATTICE)
+    for key in (
+        "utility",
+        "pools",
+        "models",
+        "by_pool",
+        "histograms",
+        "worst",
+        "signal",
+        "natural_by",
+    ):
         del report[key]
     report.update(
         rows=0,
@@ -350,7 +370,7 @@ def empty_report() -> dict[str, Any]:
     report["lattice"].update(sufficient=[], minimal=[])
     report["natural"] = dict.fromkeys(report["natural"], 0)
     for name in report["operators"]:
-        report["operators"][name] = operator(name, unmeasured(), measured=False)
+        report["operators"][name] = operator(name, unmeasured(names), measured=False)
         report["operators"][name]["status"] = {}
-    report["primary"] = {name: unmeasured() for name in EDITS}
+    report["primary"] = {name: unmeasured(names) for name in EDITS}
     return report
