@@ -155,8 +155,8 @@ def advantages_by_question(
 
     Args:
         question: integers [n], equal for rows of one question.
-        rewards: float64 [n], NaN for a row without a reward: it is left out of its group and
-            gets 0.
+        rewards: float64 or float32 [n], NaN for a row without a reward: it is left out of its
+            group and gets 0.
         eps: as `group_advantages`.
         spread: as `group_advantages`.
         scale: as `group_advantages`.
@@ -167,7 +167,10 @@ def advantages_by_question(
     Raises:
         ValueError: shapes differ, or a reward is infinite.
     """
-    question, rewards = np.asarray(question), np.asarray(rewards, np.float64)
+    question, rewards = np.asarray(question), np.asarray(rewards)
+    # One rounding step of the numbers that came, which may be float32.
+    step = np.finfo(rewards.dtype if rewards.dtype == np.float32 else np.float64).eps
+    rewards = rewards.astype(np.float64)
     if question.ndim != 1 or question.shape != rewards.shape:
         raise ValueError(f"one reward a row: got shapes {question.shape} and {rewards.shape}")
     if np.isinf(rewards).any():
@@ -180,7 +183,7 @@ def advantages_by_question(
     starts = np.flatnonzero(np.diff(question[rows], prepend=question[rows][:1] - 1))
     sizes = np.diff(starts, append=len(rows))
     low, high = rewards[rows[starts]], rewards[rows[starts + sizes - 1]]
-    rounding = np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
+    rounding = float(step) * np.maximum(np.abs(low), np.abs(high))
     signal = (sizes >= 2) & (high - low > spread + rounding)
     above = (rewards[rows] - np.repeat(low, sizes)).astype(np.float32)
     width = 1 << np.ceil(np.log2(np.maximum(sizes, 2))).astype(np.int64)
