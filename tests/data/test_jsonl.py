@@ -108,8 +108,9 @@ def test_odd_but_good_lines_load(tmp_path, line):
 
 def test_all_faults_of_a_line_are_named(tmp_path):
     line = (
-        b'{"trajectory_id": 1.5, "question": 3, "steps": [{"query": "q"}, {"retrieved": ["p", {}]}, '
-        b'4], "answer": "x", "rollout": 99999999999999999999, "selected": 1, '
+        b'{"trajectory_id": 1.5, "question": 3, '
+        b'"steps": [{"query": "q"}, {"retrieved": ["p", {}]}, 4], "answer": "x", '
+        b'"rollout": 99999999999999999999, "selected": 1, '
         b'"malformed_citations": -1}'
     )
     _, faults = outcome(tmp_path, line, Trajectory)

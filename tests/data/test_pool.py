@@ -13,9 +13,9 @@ from herald_jax.data.records import Node, OracleRow, Passage, Step, Trajectory
 from herald_jax.types import NO_ANSWER, InputError
 
 
-def trajectory(name, question="q1", **fields):
-    defaults = {"question": f"text of {question}", "steps": [], "answer": "x", "citations": []}
-    return Trajectory(name, question, **(defaults | fields))
+def trajectory(name, question_id="q1", **fields):
+    defaults = {"question": f"text of {question_id}", "steps": [], "answer": "x", "citations": []}
+    return Trajectory(name, question_id, **(defaults | fields))
 
 
 PASSAGES = [Passage("p2", "two"), Passage("p10", "ten"), Passage("p1", "one", "title")]
@@ -152,7 +152,9 @@ def test_all_faults_of_all_files_are_listed(tmp_path):
 def test_integer_and_string_ids_clash(tmp_path):
     paths = write(tmp_path, [], [], [])
     (tmp_path / "corpus.jsonl").write_text(
-        '{"passage_id": 7, "text": ""}\n{"passage_id": "7", "text": ""}\n{"passage_id": "007", "text": ""}'
+        '{"passage_id": 7, "text": ""}\n'
+        '{"passage_id": "7", "text": ""}\n'
+        '{"passage_id": "007", "text": ""}\n'
     )
     with pytest.raises(InputError) as caught:
         load_pool(*paths)

@@ -1,5 +1,7 @@
 """Ragged lists against lists of lists."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,10 +44,7 @@ def test_take_and_pad(lists, data):
 def test_joining_neighbours(lists, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(lists)), max_size=4)))
     outer = np.array([0, *cuts, len(lists)], np.int64)
-    expected = [
-        [value for items in lists[a:b] for value in items]
-        for a, b in zip(outer[:-1], outer[1:], strict=True)
-    ]
+    expected = [[value for items in lists[a:b] for value in items] for a, b in pairwise(outer)]
     assert as_lists(Ragged.of_lists(lists).concatenated(outer)) == expected
 
 
