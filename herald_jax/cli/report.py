@@ -25,6 +25,8 @@ def report(
     ] = None,
 ) -> None:
     """Draw the pages of a report.json again."""
+    from jinja2 import TemplateError
+
     from herald_jax.audit.markdown import render_markdown
     from herald_jax.audit.page import render_html
     from herald_jax.cli.files import write_all
@@ -35,7 +37,7 @@ def report(
             "report.html": render_html(data).encode(),
             "report.md": render_markdown(data).encode(),
         }
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, TemplateError) as error:
         raise_malformed(file, f"{type(error).__name__}: {error}", error)
     for path in write_all(out or file.parent, pages):
         say(f"wrote {path}")

@@ -18,8 +18,8 @@ Examples:
 def sample(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write to.")],
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same files.")] = 0,
-    questions: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many questions.")] = 300,
-    rollouts: Annotated[int, typer.Option(min=1, max=1000, help="Trajectories a question.")] = 4,
+    questions: Annotated[int, typer.Option(min=1, help="How many questions.")] = 120,
+    rollouts: Annotated[int, typer.Option(min=1, max=1000, help="Trajectories a question.")] = 8,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Write the built-in sample logs.
