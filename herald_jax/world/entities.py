@@ -69,7 +69,7 @@ TYPES: Final = MappingProxyType(
                 later=("The river", "It"),
                 openings=(
                     "The River {n} is a slow river",
-                    "The River {n} is a narrow river",
+                    "The River {n} is a shallow river",
                     "The River {n} is a winding river",
                 ),
                 asides=(

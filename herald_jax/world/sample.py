@@ -1,11 +1,11 @@
 """The built-in sample: a world and rollouts over it, as the three files of SPEC section 1."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import msgspec
-
+from herald_jax.data.jsonl import write_jsonl
 from herald_jax.world.build import Progress, World, build_world
 from herald_jax.world.episodes import rollouts as run_agents
 
@@ -51,10 +51,14 @@ def write_sample(
     world = build_world(seed, questions, progress=progress)
     trajectories = run_agents(world, rollouts, seed=seed, progress=progress)
     out.mkdir(parents=True, exist_ok=True)
-    _replace(out / "corpus.jsonl", _lines(world.passages))
-    _replace(out / "oracle.jsonl", _lines(world.oracle))
-    _replace(out / "trajectories.jsonl", _lines(trajectories))
-    _replace(out / "README.txt", _readme(world, len(trajectories), rollouts).encode())
+    for name, records in (
+        ("corpus", world.passages),
+        ("oracle", world.oracle),
+        ("trajectories", trajectories),
+    ):
+        _replace(out / f"{name}.jsonl", partial(write_jsonl, records=records))
+    readme = _readme(world, len(trajectories), rollouts)
+    _replace(out / "README.txt", partial(Path.write_text, data=readme, encoding="utf-8"))
 
 
 def _readme(world: World, trajectories: int, rollouts: int) -> str:
@@ -67,15 +71,11 @@ def _readme(world: World, trajectories: int, rollouts: int) -> str:
     )
 
 
-def _lines(records: Iterable[msgspec.Struct]) -> bytes:
-    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
-
-
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Writes a file beside its place and moves it there."""
     draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.write_bytes(content)
+        write(draft)
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 `random.Random` keeps only its `random()` method from version to version and NumPy only its bit
 generators, so that a world drawn with their other methods could change under an upgrade. Here a
-stream is SplitMix64 (Steele, Lea and Flood 2014) started from a SHA-256 of its labels, and every
+stream is SplitMix64 (Steele, Lea and Flood 2014) started from the SHA-256 of its labels as JSON, and every
 draw is integer arithmetic written out below.
 
 A stream is named by labels, such as `Stream(seed, "county", 17)`: what one part of the world draws
@@ -10,6 +10,7 @@ never moves another part. `docs/world.md` lists the labels in use.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -22,8 +23,8 @@ class Stream:
     """A deterministic source of draws, named by integer and string labels."""
 
     def __init__(self, *labels: int | str):
-        name = "\x1f".join(f"{type(label).__name__}:{label}" for label in labels)
-        self._state = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+        digest = hashlib.sha256(json.dumps(labels).encode()).digest()
+        self._state = int.from_bytes(digest[:8], "big")
 
     def bits(self) -> int:
         """Next 64 bits as an unsigned integer."""

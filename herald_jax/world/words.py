@@ -42,16 +42,16 @@ HILL_STARTS: Final = _words("""
     Bar Cor Dun Fal Gar Hol Ker Lam Mar Nar Pen Quor Ral Sar Tol Var Wil Yar Zen Bel
     Cam Dol Fer Gol Har Kel Lor Mol Nol Pol Ran Sel Tam Vel Wor Yel Zor Bram Crin Drum
 """)
-HILL_MIDDLES: Final = _words("row ick ane oth dle sby ket lin")
+HILL_MIDDLES: Final = _words("ven ick ane oth dle sby ket lin")
 HILL_HEADS: Final = _words("Fell Tor Down Knoll Rigg Pike Edge Crag Howe Ridge")
 
 GIVEN_NAMES: Final = _words("""
-    Edda Odo Maren Tobin Ilsa Perrin Wenna Hobb Cerys Aldo Brida Joss Nella Rafe Sunniva Torvald
+    Edda Odo Maren Tobin Ilsa Perrin Wendla Hobb Cerys Aldo Brida Joss Nella Rafe Sunniva Torvald
     Una Wystan Yrsa Zeno Agda Bertil Clemence Dunstan Elke Fulk Gisela Havel Ingrid Jory Kinga
     Leofric Milda Norbert Oda Piers Quirin Rosamund Sibley Tamsin Ulrik Verena Wilmot Xenia Ysolt
     Anselm Bettina Corwin Dagny Emeric Frideswide Gawen Hedda Isolde Jorunn Kaspar Linnet Mabel
     Nicodemus Orla Petronel Ragna Sidonie Thea Urban Viggo Wanda Yvo Zita Abel Blaise Crispin
-    Delphine Esmond Fenella Godric Hilde Ivor Jocasta Kenelm Lambert Minna Nils Ottoline Pascoe
+    Delphine Esmond Fenella Godric Hilde Ivor Jocasta Kenelm Lambert Mirjam Nils Ottoline Pascoe
     Rowena Silvan Tilda Ursel Volmar Winifred Ansgar Benedikta Casimir Drusilla
 """)
 SURNAME_STARTS: Final = _words("""
@@ -67,7 +67,7 @@ SURNAME_ENDS: Final = _words("""
 ADJECTIVES: Final = _words("""
     Grey Silver Amber Golden Crimson Idle Merry Patient Bold Silent Swift Humble Proud Gentle Wild
     Northern Southern Eastern Western White Black Scarlet Blue Green Copper Iron Brazen Velvet
-    Frosty Sunny Misty Stormy Quiet Lonely Lucky Faithful Restless Sleepy Hungry Clever Noble Rusty
+    Frosty Sunny Misty Stormy Quiet Lonely Lucky Faithful Restless Sleepy Hungry Clever Royal Rusty
     Painted Gilded Hidden Broken Wandering Dancing Singing Laughing Sworn Winter Summer Autumn
     Spring Morning Evening Midnight Ancient Younger Elder Little Great Distant Steady Speckled
     Spotted Striped Crooked Level Hollow Burning Shining Floating Rising
@@ -83,16 +83,16 @@ SHIP_NOUNS: Final = _words("""
 """)
 TOOLS: Final = _words("""
     Anvil Hammer Chisel Awl Bellows Spindle Shuttle Loom Needle Thimble Shears Bobbin Distaff Trowel
-    Plumb Mallet Adze Auger Gimlet Rasp File Tongs Crucible Ladle Mould Kiln Furnace Wheel Lathe
+    Plumb Mallet Adze Auger Gimlet Rasp File Tongs Crucible Scoop Mould Kiln Furnace Wheel Lathe
     Plane Saw Hatchet Sickle Scythe Flail Sieve Millstone Churn Barrel Hoop Stave Bung Tankard
     Kettle Cauldron Skillet Oven Peel Rollingpin Whisk Grater Mortar Pestle Vial Flask Balance
     Compass Quadrant Astrolabe Ruler Inkwell Quill Parchment Press Tally Signet Candle Lantern Torch
     Wick Bell Horn Drum Fiddle Lute Harp Pipe Organ Rope Net Hook Anchor Oar Rudder Sail Tiller
-    Saddle Bridle Stirrup Spur Harness Whip Collar Buckle Button Ribbon Glove Boot Last
+    Saddle Halter Stirrup Spur Harness Whip Collar Buckle Button Ribbon Glove Boot Last
 """)
 PLANTS: Final = _words("""
     Thistle Clover Bramble Hazel Rowan Alder Willow Aspen Birch Larch Juniper Holly Ivy Myrtle
-    Heather Bracken Foxglove Bluebell Primrose Cowslip Daisy Poppy Marigold Tansy Yarrow Sorrel
+    Heather Bracken Foxglove Bluebell Primrose Cowslip Daisy Poppy Marigold Tansy Tormentil Sorrel
     Nettle Mallow Teasel Burdock Dandelion Chicory Campion Harebell Speedwell Vetch Lupin Lavender
     Rosemary Thyme Sage Fennel Dill Parsley Mint Basil Chervil Lovage Borage Comfrey Barley Oat Rye
     Millet Hop Flax Hemp Apple Pear Quince Medlar Plum Damson Cherry Sloe Sedge Currant Gooseberry
