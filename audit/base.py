@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from herald_jax.audit.operators import Operator
-from herald_jax.kernels.programs import Measured
+from herald_jax.kernels.rewards import Measured
 
 Numbers = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class BaseReward(Protocol):
             operator: which edit.
             rows: int32 [B].
             offered: int32 [K, B] ids on offer, the edit's own argument.
-            measured: features and detectors of the edits, `[X, E, B]`.
+            measured: features and detectors of the edits, [E, B].
 
         Returns:
             float64 [E, B]; what stands where no edit was made is not read.

@@ -31,7 +31,7 @@ class Reach:
     """For every output leaf, by its path, the sources that reach it and the way they took."""
 
     outputs: Mapping[str, Sources]
-    unchanged: frozenset[str]  # outputs that are an input of the same leaf name, passed through
+    unchanged: frozenset[str]  # outputs that are the input of the same path, passed through
 
     def reads(self, outputs: Iterable[str] | None = None) -> frozenset[str]:
         """Sources of some outputs (of all that are not merely passed through, by default)."""
@@ -69,9 +69,7 @@ def reach(function: Callable[..., Any], **inputs: Any) -> Reach:
     unchanged = {
         name
         for name, var in zip(outputs, closed.jaxpr.outvars, strict=True)
-        if not isinstance(var, core.Literal)
-        and var in origin
-        and origin[var].split(".")[-1] == name.split(".")[-1]
+        if not isinstance(var, core.Literal) and origin.get(var) == name
     }
     return Reach(dict(zip(outputs, found, strict=True)), frozenset(unchanged))
 

@@ -16,7 +16,10 @@ from herald_jax.audit.trials import FAKE_CODE, Trial, attempt
 from herald_jax.data.blocks import GroupBlock, power_of_two
 from herald_jax.data.pool import Pool
 from herald_jax.data.records import Step, Trajectory
-from herald_jax.types import DETECTORS, FEATURES, PAD
+from herald_jax.kernels import rewards
+from herald_jax.kernels.programs import Edited
+from herald_jax.kernels.rewards import COLUMNS
+from herald_jax.types import PAD
 
 
 class Examples:
@@ -62,6 +65,7 @@ class Examples:
             if not places:
                 continue
             trial = self._again(OPERATORS[operator], places, candidates_of)
+            edited = trial.written_out()
             column = {row: at for at, row in enumerate(places)}
             for contract in self._setup.contracts.names:
                 for margin, row, edit in self._worst.get((operator, contract), []):
@@ -71,7 +75,7 @@ class Examples:
                             "contract": contract,
                             "selection": ORACLE_WORST,
                             "margin": -margin,
-                            **_pair(self._setup.pool, trial, row, column[row], edit),
+                            **_pair(self._setup.pool, edited, row, column[row], edit),
                             "terms": self._terms(trial, contract, column[row], edit),
                         }
                     )
@@ -90,32 +94,29 @@ class Examples:
         contracts = self._setup.contracts
         row = contracts.index(contract)
         external = trial.base_margin is not None
-        delta = (
-            np.asarray(trial.edits.x)[:, edit, column]
-            - np.asarray(trial.block.originals.x)[:, column]
-        )
-        parts = contracts.weights(external)[row] * delta
-        terms = {
-            name: float(part)
-            for name, part in zip((*FEATURES, *DETECTORS), parts, strict=True)
-            if part
-        }
+        weights = dict(zip(COLUMNS, contracts.weights(external)[row], strict=True))
+        terms = {}
+        for name in trial.columns:
+            after = float(rewards.column(trial.edits, name)[edit, column])
+            before = float(rewards.column(trial.block.originals, name)[column])
+            if weights[name] and after != before:
+                terms[name] = float(weights[name]) * (after - before)
         if trial.base_margin is not None and contracts.base[row]:
             terms["base"] = float(trial.base_margin[edit, column])
         return terms
 
 
-def _pair(pool: Pool, trial: Trial, row: int, column: int, edit: int) -> dict[str, Any]:
+def _pair(pool: Pool, edited: Edited, row: int, column: int, edit: int) -> dict[str, Any]:
     """A trajectory and its edit, as people read them."""
     record = pool.rows.records[row]
-    state = trial.edited.state
+    state = edited.state
     ids = np.asarray(state.ids)[:, edit, column]
     citations = [
         fake_name(pool, row) if code == FAKE_CODE else pool.ids.decode(int(code))
         for code in ids[ids != PAD]
     ]
     answer = record.answer
-    if np.asarray(trial.edited.gold)[edit, column]:
+    if np.asarray(edited.gold)[edit, column]:
         answer = pool.oracle[int(pool.rows.question[row])].answers[0]
     steps = _steps_after(
         record.steps,

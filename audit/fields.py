@@ -5,6 +5,7 @@ part that gold labels reach is refused there (`audit.boundary`).
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +15,11 @@ from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.generators import Generator
 from herald_jax.audit.operators import FAKE, GENERATOR, Operator
 from herald_jax.kernels import membership
-from herald_jax.kernels.detectors import Limits, detect
-from herald_jax.kernels.features import FeatureWeights, featurise
+from herald_jax.kernels.detectors import Limits
+from herald_jax.kernels.features import FeatureWeights
+from herald_jax.kernels.rewards import COLUMNS, column, measure
 from herald_jax.search import CorpusIndex
-from herald_jax.types import DETECTORS, FEATURES, Edit, Offer, Oracle, Visible
+from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visible
 
 # From leaves of the arrays to fields of the records they were made from (SPEC section 1).
 RECORD_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -71,6 +73,18 @@ def _scalar(dtype: jnp.dtype) -> jax.ShapeDtypeStruct:
 _INT, _FLOAT, _BOOL = jnp.dtype("int32"), jnp.dtype("float32"), jnp.dtype("bool")
 
 
+def _limits() -> Limits:
+    return Limits(min_searches=_scalar(_INT), max_searches=_scalar(_INT))
+
+
+def _weights() -> FeatureWeights:
+    return FeatureWeights(
+        precision=_scalar(_FLOAT),
+        recall=_scalar(_FLOAT),
+        hacking=jax.ShapeDtypeStruct((len(DETECTORS),), jnp.float32),
+    )
+
+
 def visible_shapes() -> Visible:
     """Shapes of one small trajectory."""
     return Visible(
@@ -109,7 +123,7 @@ def record_fields(sources: Iterable[str]) -> list[str]:
 def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
     """What reaches an edit: from the records' arrays, and from the state alone."""
 
-    def from_state(state: membership.State, offer: Offer, labels: membership.Labels) -> Edit:
+    def from_state(state: State, offer: Offer, labels: Labels) -> Edit:
         return operator.edit(state, offer, labels)
 
     def from_records(
@@ -120,7 +134,7 @@ def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
 
     def described(
         visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
-    ) -> tuple[membership.State, Offer, membership.Labels]:
+    ) -> tuple[State, Offer, Labels]:
         if operator.offers == FAKE:
             ids = fake
         elif operator.offers == GENERATOR or isinstance(operator.offers, str):
@@ -170,6 +184,41 @@ def operator_fields(operator: Operator) -> dict[str, list[str]]:
         "reads": record_fields(records.reads(changed)),
         "writes": sorted({WRITTEN_FIELDS[name] for name in changed if name in WRITTEN_FIELDS}),
     }
+
+
+@cache
+def moved_columns(operator: Operator) -> tuple[str, ...]:
+    """Columns of x (`kernels.rewards`) that an operator can change, from its jaxpr.
+
+    A lone citation that moves changes a few features and detectors; the matrix product of an audit
+    is over these alone. Labels move with the citations, so that F1 and support count as changed
+    wherever they are read.
+    """
+    _, state = trace_operator(operator)
+    moved = {*state.changed(), "support", "f1"}
+
+    def columns(
+        state: State,
+        support: jax.Array,
+        n_support: jax.Array,
+        f1: jax.Array,
+        limits: Limits,
+        weights: FeatureWeights,
+    ) -> dict[str, jax.Array]:
+        measured = measure(state, support, n_support, f1, limits, weights)
+        return {name: column(measured, name) for name in COLUMNS}
+
+    described = jax.eval_shape(membership.describe_state, visible_shapes(), _scalar(_INT))
+    found = boundary.reach(
+        columns,
+        state=described,
+        support=jax.ShapeDtypeStruct((_CITED,), jnp.bool_),
+        n_support=_scalar(_INT),
+        f1=_scalar(_FLOAT),
+        limits=_limits(),
+        weights=_weights(),
+    )
+    return tuple(name for name in COLUMNS if moved & found.outputs[name].keys())
 
 
 def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach:
@@ -228,28 +277,21 @@ def contract_fields(contracts: ContractSet, base_reads: Iterable[str] | None) ->
     ) -> dict[str, jax.Array]:
         state = membership.describe_state(visible, passages)
         labels = membership.describe_labels(visible.citations, visible.citations, oracle)
-        flags = detect(state, labels.support, limits)
-        features = featurise(state, flags, labels.support, labels.n_support, labels.f1, weights)
-        named = {f"feature {name}": getattr(features, name) for name in FEATURES}
-        return named | {f"detector {name}": getattr(flags, name) for name in DETECTORS}
+        measured = measure(state, labels.support, labels.n_support, labels.f1, limits, weights)
+        return {name: column(measured, name) for name in COLUMNS}
 
     found = boundary.reach(
         columns,
         visible=visible_shapes(),
         oracle=oracle_shapes(),
         passages=_scalar(_INT),
-        limits=Limits(min_searches=_scalar(_INT), max_searches=_scalar(_INT)),
-        weights=FeatureWeights(
-            precision=_scalar(_FLOAT),
-            recall=_scalar(_FLOAT),
-            hacking=jax.ShapeDtypeStruct((len(DETECTORS),), jnp.float32),
-        ),
+        limits=_limits(),
+        weights=_weights(),
     )
-    names = [f"feature {name}" for name in FEATURES] + [f"detector {name}" for name in DETECTORS]
     weights = contracts.weights(external_base=base_reads is not None)
     out = []
     for row, base in zip(weights, contracts.base, strict=True):
-        used = [name for name, weight in zip(names, row, strict=True) if weight]
+        used = [name for name, weight in zip(COLUMNS, row, strict=True) if weight]
         settings = ("limits", "weights")
         sources = {s for s in found.reads(used) if s.split(".")[0] not in settings}
         fields = set(record_fields(sources))

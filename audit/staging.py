@@ -25,7 +25,7 @@ from herald_jax.data.pool import Pool
 from herald_jax.kernels import programs
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
-from herald_jax.kernels.rewards import Contracts
+from herald_jax.kernels.rewards import Contracts, Measured
 from herald_jax.kernels.sums import MAX_ROLLOUTS, margin_scale
 from herald_jax.manifest import Manifest
 from herald_jax.types import DETECTORS, FEATURES, Fault, InputError, Labels, Oracle, State, Visible
@@ -113,7 +113,7 @@ class Block:
     oracle: Oracle
     state: State
     labels: Labels
-    originals: programs.Measured
+    originals: Measured
     base: npt.NDArray[np.float64] | None  # [B] external base rewards
 
     @property
@@ -129,7 +129,7 @@ class Block:
     @cached_property
     def flags(self) -> Mask:
         """Detectors of the logged trajectories: bool [D, B]."""
-        return np.asarray(self.originals.flags)
+        return np.stack([np.asarray(getattr(self.originals.flags, name)) for name in DETECTORS])
 
     @cached_property
     def rewards(self) -> Floats:

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from herald_jax.audit.contracts import ContractSet
+from herald_jax.audit.fields import moved_columns
 from herald_jax.audit.operators import FAKE, GENERATOR, Operator
 from herald_jax.audit.staging import Block, Codes, Floats, Mask
 from herald_jax.kernels import programs
 from herald_jax.kernels.cancellation import Readmitted, Steps
 from herald_jax.kernels.pairs import Rule
-from herald_jax.types import DETECTORS, PAD
+from herald_jax.kernels.rewards import Measured
+from herald_jax.types import DETECTORS, PAD, Labels, Offer
 
 # The code of a made-up id: no passage and no id of any log has it.
 FAKE_CODE = np.int32(2**31 - 1)
@@ -29,10 +31,11 @@ class Trial:
     block: Block
     operator: Operator
     offered: jax.Array  # int32 [K, B]
-    edited: programs.Edited
-    edits: programs.Measured
-    base_margin: jax.Array | None
+    made: jax.Array  # bool [E, B]
+    edits: Measured  # [E, B]
+    base_margin: jax.Array | None  # float32 [E, B]
     rule: Rule
+    columns: tuple[str, ...]  # of `rewards.COLUMNS` that the edits can change
     outcome: programs.Outcome
 
     @cached_property
@@ -56,25 +59,35 @@ class Trial:
         return (
             np.asarray(picked.oracle_worst),
             np.asarray(picked.worst_valid),
-            np.asarray(self.outcome.worst_edit),
+            np.asarray(picked.worst_edit),
         )
 
     def judged(self, contracts: ContractSet) -> programs.Outcome:
         """The same pairs under other contracts."""
         return programs.judge(
-            self.edited.made,
+            self.made,
             self.block.originals,
             self.edits,
             contracts.device(external_base=self.block.base is not None),
             self.rule,
             self.base_margin,
+            columns=self.columns,
+        )
+
+    def written_out(self) -> programs.Edited:
+        """The edited trajectories themselves, which no figure needs."""
+        return programs.apply(
+            self.block.state,
+            *described(self.block, self.offered),
+            edit=self.operator.edit,
+            each=self.operator.each,
         )
 
     def readmitted(self, rows: Mask, steps: Steps) -> Readmitted:
         """Pairs of some rows that a further penalty admits again."""
         setup = self.block.setup
         return programs.count_readmitted(
-            self.edited.made,
+            self.made,
             self.block.originals,
             self.edits,
             setup.device_contracts,
@@ -83,6 +96,7 @@ class Trial:
             rows,
             steps,
             jnp.float32(setup.tie_tolerance),
+            columns=self.columns,
         )
 
 
@@ -134,16 +148,28 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
     """
     setup = block.setup
     offered = offers(block, operator, candidates)
-    offer = programs.describe_offer(offered, block.visible, setup.passages)
-    labels = programs.label(block.visible.citations, offered, block.oracle)
-    edited = programs.apply(block.state, offer, labels, edit=operator.edit, each=operator.each)
-    edits = programs.measure_edits(edited, labels.n_support, setup.rules)
+    made, edits = programs.measure_edits(
+        block.state,
+        *described(block, offered),
+        setup.rules,
+        edit=operator.edit,
+        each=operator.each,
+    )
     margin = None
     if setup.base is not None and block.base is not None:
         after = setup.base.edits(operator, block.place.rows, np.asarray(offered), edits)
         margin = jnp.asarray(after - block.base[None], jnp.float32)
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
+    columns = moved_columns(operator)
     outcome = programs.judge(
-        edited.made, block.originals, edits, setup.device_contracts, rule, margin
+        made, block.originals, edits, setup.device_contracts, rule, margin, columns=columns
     )
-    return Trial(block, operator, offered, edited, edits, margin, rule, outcome)
+    return Trial(block, operator, offered, made, edits, margin, rule, columns, outcome)
+
+
+def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:
+    """What is known of the ids on offer to a block, and what gold says."""
+    return (
+        programs.describe_offer(offered, block.visible, block.setup.passages),
+        programs.label(block.visible.citations, offered, block.oracle),
+    )

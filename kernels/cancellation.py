@@ -7,7 +7,8 @@ the edit turns off pays for the attack.
 import jax
 import jax.numpy as jnp
 
-from herald_jax.types import pytree
+from herald_jax.kernels.detectors import Flags
+from herald_jax.types import DETECTORS, pytree
 
 
 @pytree
@@ -31,8 +32,8 @@ class Readmitted:
 def readmit(
     margins: jax.Array,
     isolated: jax.Array,
-    before: jax.Array,
-    after: jax.Array,
+    before: Flags,
+    after: Flags,
     steps: Steps,
     tie_tolerance: jax.Array,
 ) -> Readmitted:
@@ -41,15 +42,15 @@ def readmit(
     Args:
         margins: float32 [J, E, ...].
         isolated: bool [E, ...].
-        before: bool [D, ...], detectors of the original.
-        after: bool [D, E, ...], detectors of the edits.
+        before: detectors of the originals, [...].
+        after: detectors of the edits, [E, ...].
         steps: pairs of contracts.
         tie_tolerance: float32 [].
 
     Returns:
         `Readmitted`, summed over every axis of the pairs.
     """
-    freed = before[:, None] & ~after
+    freed = jnp.stack([getattr(before, name)[None] & ~getattr(after, name) for name in DETECTORS])
 
     def one(step: tuple[jax.Array, jax.Array, jax.Array]) -> Readmitted:
         start, end, added = step

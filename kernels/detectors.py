@@ -6,7 +6,7 @@ Source: HERALD (arXiv 2608.06012), detectors U, L, F and those of its full rewar
 import jax
 import jax.numpy as jnp
 
-from herald_jax.types import DETECTORS, State, pytree
+from herald_jax.types import State, pytree
 
 
 @pytree
@@ -59,8 +59,3 @@ def detect(state: State, support: jax.Array, limits: Limits) -> Flags:
         over_retrieval=state.searches > limits.max_searches,
         support_id_mismatch=cited & ~jnp.any(state.present & support, axis=0),
     )
-
-
-def stack_flags(flags: Flags) -> jax.Array:
-    """Flags as one array: bool [D] in the order of `types.DETECTORS`."""
-    return jnp.stack([getattr(flags, name) for name in DETECTORS])

@@ -11,7 +11,6 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from herald_jax.kernels.margins import lowest_true
 from herald_jax.kernels.membership import member
 from herald_jax.types import Edit, Labels, Offer, State
 
@@ -23,8 +22,10 @@ def slot_positions(state: State) -> jax.Array:
     every occurrence of that citation.
     """
     usable = state.present & state.real & state.retrieved
-    position = jnp.arange(state.ids.shape[0], dtype=jnp.int32)
-    slot = jnp.sum(jnp.where(position == lowest_true(usable), state.ids, 0))
+    width = state.ids.shape[0]
+    position = jnp.arange(width, dtype=jnp.int32)
+    lowest = jnp.min(jnp.where(usable, position, width))
+    slot = jnp.sum(jnp.where(position == lowest, state.ids, 0))
     return jnp.any(usable) & state.present & (state.ids == slot)
 
 

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from herald_jax.kernels.detectors import Flags, nonempty_final, stack_flags
-from herald_jax.types import FEATURES, State, pytree
+from herald_jax.kernels.detectors import Flags, nonempty_final
+from herald_jax.types import DETECTORS, State, pytree
 
 
 @pytree
@@ -46,8 +46,9 @@ def grounding(
         float32 [].
     """
     distinct = state.present & state.first
-    cited = jnp.sum(distinct, axis=0, dtype=jnp.float32)
-    hits = jnp.sum(distinct & support, axis=0, dtype=jnp.float32)
+    # Summed as integers: XLA on CPU does not vectorise a sum of float32 over a leading axis.
+    cited = jnp.sum(distinct, axis=0, dtype=jnp.int32).astype(jnp.float32)
+    hits = jnp.sum(distinct & support, axis=0, dtype=jnp.int32).astype(jnp.float32)
     gold = n_support.astype(jnp.float32)
     precision = hits / jnp.maximum(cited, 1.0)
     recall = hits / jnp.maximum(gold, 1.0)
@@ -93,11 +94,8 @@ def featurise(
 
 def hacking_rate(flags: Flags, weights: FeatureWeights) -> jax.Array:
     """Mean of the detectors that the manifest lists: h = Σ_d w_d flag_d, float32 []."""
-    stacked = stack_flags(flags).astype(jnp.float32)
-    shape = (-1,) + (1,) * (stacked.ndim - 1)
-    return jnp.sum(weights.hacking.reshape(shape) * stacked, axis=0)
-
-
-def stack_features(features: Features) -> jax.Array:
-    """Features as one array: float32 [F] in the order of `types.FEATURES`."""
-    return jnp.stack([getattr(features, name) for name in FEATURES])
+    total = jnp.zeros((), jnp.float32)
+    # Term by term: stacked first, XLA on CPU computes every flag once for every other.
+    for d, name in enumerate(DETECTORS):
+        total = total + weights.hacking[d] * getattr(flags, name).astype(jnp.float32)
+    return total

@@ -3,7 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from herald_jax.types import pytree
+from herald_jax.kernels.detectors import Flags
+from herald_jax.types import DETECTORS, pytree
 
 
 @pytree
@@ -24,7 +25,7 @@ class Pair:
     broke: jax.Array  # bool [D]: watched flags that differ on an eligible pair
 
 
-def judge_pair(made: jax.Array, before: jax.Array, after: jax.Array, rule: Rule) -> Pair:
+def judge_pair(made: jax.Array, before: Flags, after: Flags, rule: Rule) -> Pair:
     """Whether a pair is eligible and isolated.
 
     eligible = made ∧ ¬target(original) ∧ target(edit); isolated = eligible ∧ no watched flag
@@ -32,15 +33,22 @@ def judge_pair(made: jax.Array, before: jax.Array, after: jax.Array, rule: Rule)
 
     Args:
         made: bool [].
-        before: bool [D], detectors of the original.
-        after: bool [D], detectors of the edit.
+        before: detectors of the original.
+        after: detectors of the edit.
         rule: the operator's.
 
     Returns:
         `Pair` of scalars.
     """
-    eligible = made & ~jnp.any(before & rule.target) & jnp.any(after & rule.target)
-    broke = eligible & (before != after) & rule.watched
-    return Pair(
-        made=made, eligible=eligible, isolated=eligible & ~jnp.any(broke, axis=0), broke=broke
-    )
+    switched = jnp.zeros_like(made)
+    differs = []
+    for d, name in enumerate(DETECTORS):
+        off, on = ~getattr(before, name), getattr(after, name)
+        switched |= rule.target[d] & off & on
+        differs.append(rule.watched[d] & (off == on))
+    eligible = made & switched
+    broke = [eligible & differ for differ in differs]
+    isolated = eligible
+    for differ in differs:
+        isolated &= ~differ
+    return Pair(made=made, eligible=eligible, isolated=isolated, broke=jnp.stack(broke))

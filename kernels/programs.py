@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from herald_jax.kernels import cancellation, margins, membership, pairs, sums
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
-from herald_jax.kernels.rewards import Contracts, measure, reward
+from herald_jax.kernels.rewards import Contracts, Measured, margin, measure, reward
 from herald_jax.types import Edit, Labels, Offer, Oracle, State, Visible, pytree
 
 EditFn = Callable[[State, Offer, Labels], Edit]
@@ -28,14 +28,6 @@ class Rules:
 
     limits: Limits
     weights: FeatureWeights
-
-
-@pytree
-class Measured:
-    """Trajectories (or edits, with one more axis E before the last) as numbers."""
-
-    x: jax.Array  # float32 [X, B] features and detectors
-    flags: jax.Array  # bool [D, B]
 
 
 @pytree
@@ -54,7 +46,6 @@ class Outcome:
     """What one operator did to each trajectory of a block, under every contract."""
 
     selected: margins.Selected  # [J, B]
-    worst_edit: jax.Array  # int32 [J, B] which edit oracle-worst took, lowest among equals
     made: jax.Array  # int32 [B] edits
     eligible: jax.Array  # int32 [B]
     isolated: jax.Array  # int32 [B]
@@ -124,7 +115,7 @@ def _moved(
 
 @partial(jax.jit, static_argnames=("edit", "each"))
 def apply(state: State, offer: Offer, labels: Labels, *, edit: EditFn, each: bool) -> Edited:
-    """All edits of a block by one operator.
+    """All edits of a block by one operator, written out.
 
     Args:
         state: [C, B].
@@ -140,43 +131,55 @@ def apply(state: State, offer: Offer, labels: Labels, *, edit: EditFn, each: boo
     return jax.vmap(edits, in_axes=-1, out_axes=-1)(state, offer, labels)
 
 
+@partial(jax.jit, static_argnames=("edit", "each"))
+def measure_edits(
+    state: State, offer: Offer, labels: Labels, rules: Rules, *, edit: EditFn, each: bool
+) -> tuple[jax.Array, Measured]:
+    """What rewards see of all edits of a block by one operator; arguments as `apply`.
+
+    The edited trajectories themselves are never written to memory.
+
+    Returns:
+        Whether each edit was made, bool [E, B], and `Measured` [E, B].
+    """
+    edits = partial(edit_each if each else edit_once, edit)
+
+    def one(row: State, offered: Offer, gold: Labels) -> tuple[jax.Array, Measured]:
+        edited = edits(row, offered, gold)
+
+        def numbers(done: Edited) -> Measured:
+            return measure(
+                done.state, done.support, gold.n_support, done.f1, rules.limits, rules.weights
+            )
+
+        return edited.made, jax.vmap(numbers, in_axes=-1, out_axes=-1)(edited)
+
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(state, offer, labels)
+
+
 @jax.jit
 def measure_originals(state: State, labels: Labels, rules: Rules) -> Measured:
-    """Features and detectors of the logged trajectories: x [X, B], flags [D, B]."""
+    """Features and detectors of the logged trajectories: `Measured` [B]."""
 
-    def one(row: State, gold: Labels) -> tuple[jax.Array, jax.Array]:
+    def one(row: State, gold: Labels) -> Measured:
         return measure(row, gold.support, gold.n_support, gold.f1, rules.limits, rules.weights)
 
-    x, flags = jax.vmap(one, in_axes=-1, out_axes=-1)(state, labels)
-    return Measured(x=x, flags=flags)
-
-
-@jax.jit
-def measure_edits(edited: Edited, n_support: jax.Array, rules: Rules) -> Measured:
-    """Features and detectors of edits: x [X, E, B], flags [D, E, B]; n_support int32 [B]."""
-
-    def one(row: Edited, gold: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return measure(row.state, row.support, gold, row.f1, rules.limits, rules.weights)
-
-    over_edits = jax.vmap(one, in_axes=(-1, None), out_axes=-1)
-    x, flags = jax.vmap(over_edits, in_axes=-1, out_axes=-1)(edited, n_support)
-    return Measured(x=x, flags=flags)
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(state, labels)
 
 
 @jax.jit
 def rewards(contracts: Contracts, originals: Measured, base: jax.Array | None) -> jax.Array:
     """Rewards of the logged trajectories: float32 [J, B]."""
-    return reward(contracts, originals.x, base)
+    return reward(contracts, originals, base)
 
 
-def pair_margins(
-    contracts: Contracts, originals: Measured, edits: Measured, base_margin: jax.Array | None
-) -> jax.Array:
-    """Margins of all pairs: float32 [J, E, B]; base_margin float32 [E, B] or None."""
-    return reward(contracts, edits.x - originals.x[:, None], base_margin)
+def _pairs(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rule) -> pairs.Pair:
+    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, None, -1, None), out_axes=-1)
+    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
+    return over_rows(made, originals.flags, edits.flags, rule)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="columns")
 def judge(
     made: jax.Array,
     originals: Measured,
@@ -184,38 +187,34 @@ def judge(
     contracts: Contracts,
     rule: pairs.Rule,
     base_margin: jax.Array | None,
+    *,
+    columns: tuple[str, ...],
 ) -> Outcome:
     """Margins, eligibility, isolation and both selectors, for all pairs of a block.
 
     Args:
         made: bool [E, B].
-        originals: [X, B].
-        edits: [X, E, B].
+        originals: [B].
+        edits: [E, B].
         contracts: J rewards.
         rule: the operator's target and watched flags.
         base_margin: float32 [E, B], margins of a base reward that is given as numbers; None when
             all contracts are linear.
+        columns: what the operator can change of `rewards.COLUMNS`.
 
     Returns:
         `Outcome`.
     """
-    values = pair_margins(contracts, originals, edits, base_margin)
-    before = jnp.broadcast_to(originals.flags[:, None], edits.flags.shape)
-    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, -1, -1, None), out_axes=-1)
-    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
-    pair = over_rows(made, before, edits.flags, rule)
-    selected = jax.vmap(margins.select, in_axes=-1, out_axes=-1)(values, pair.isolated)
-    usable = pair.isolated[None] & jnp.isfinite(values)
-    top = usable & (values == selected.oracle_worst[:, None])
-    count = partial(jnp.sum, axis=0, dtype=jnp.int32)
+    values = margin(contracts, originals, edits, base_margin, columns)
+    pair = _pairs(made, originals, edits, rule)
+    count = partial(jnp.sum, axis=-2, dtype=jnp.int32)
     return Outcome(
-        selected=selected,
-        worst_edit=margins.lowest_true(jnp.moveaxis(top, 1, 0)),
+        selected=jax.vmap(margins.select, in_axes=-1, out_axes=-1)(values, pair.isolated),
         made=count(pair.made),
         eligible=count(pair.eligible),
         isolated=count(pair.isolated),
-        broke=jnp.sum(pair.broke, axis=1, dtype=jnp.int32),
-        nonfinite=jnp.sum(pair.isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32),
+        broke=count(pair.broke),
+        nonfinite=count(pair.isolated[None] & ~jnp.isfinite(values)),
     )
 
 
@@ -249,7 +248,7 @@ def sum_questions(
     )
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="columns")
 def count_readmitted(
     made: jax.Array,
     originals: Measured,
@@ -260,13 +259,12 @@ def count_readmitted(
     rows: jax.Array,
     steps: cancellation.Steps,
     tie_tolerance: jax.Array,
+    *,
+    columns: tuple[str, ...],
 ) -> cancellation.Readmitted:
     """Re-admitted pairs among the rows of a block (`rows`: bool [B]), for every step."""
-    values = pair_margins(contracts, originals, edits, base_margin)
-    before = jnp.broadcast_to(originals.flags[:, None], edits.flags.shape)
-    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, -1, -1, None), out_axes=-1)
-    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
-    pair = over_rows(made, before, edits.flags, rule)
+    values = margin(contracts, originals, edits, base_margin, columns)
+    pair = _pairs(made, originals, edits, rule)
     return cancellation.readmit(
         values, pair.isolated & rows, originals.flags, edits.flags, steps, tie_tolerance
     )

@@ -5,13 +5,18 @@ under one another as the column x(τ) of length X = F + D; a contract is a row o
 that is no linear function of x (a user's own) enters as the number base(τ).
 """
 
+from collections.abc import Sequence
+
 import chex
 import jax
 import jax.numpy as jnp
 
-from herald_jax.kernels.detectors import Limits, detect, stack_flags
-from herald_jax.kernels.features import FeatureWeights, featurise, stack_features
-from herald_jax.types import State, pytree
+from herald_jax.kernels.detectors import Flags, Limits, detect
+from herald_jax.kernels.features import Features, FeatureWeights, featurise
+from herald_jax.types import DETECTORS, FEATURES, State, pytree
+
+# Columns of x, in order.
+COLUMNS = (*FEATURES, *DETECTORS)
 
 
 @pytree
@@ -22,6 +27,14 @@ class Contracts:
     base: jax.Array  # float32 [J] share of a base reward that is given as numbers
 
 
+@pytree
+class Measured:
+    """What rewards see of a trajectory, or of edits with one more axis."""
+
+    features: Features
+    flags: Flags
+
+
 def measure(
     state: State,
     support: jax.Array,
@@ -29,7 +42,7 @@ def measure(
     f1: jax.Array,
     limits: Limits,
     weights: FeatureWeights,
-) -> tuple[jax.Array, jax.Array]:
+) -> Measured:
     """Features and detectors of one trajectory.
 
     Args:
@@ -41,31 +54,68 @@ def measure(
         weights: weights inside features.
 
     Returns:
-        x: float32 [X], features then detectors; and the detectors alone, bool [D].
+        `Measured` of scalars.
     """
     flags = detect(state, support, limits)
     features = featurise(state, flags, support, n_support, f1, weights)
-    bits = stack_flags(flags)
-    return jnp.concatenate([stack_features(features), bits.astype(jnp.float32)]), bits
+    return Measured(features=features, flags=flags)
 
 
-def reward(contracts: Contracts, x: jax.Array, base: jax.Array | None) -> jax.Array:
+def column(measured: Measured, name: str) -> jax.Array:
+    """One column of x, as float32: a feature or a detector by its name."""
+    found = measured.features if name in FEATURES else measured.flags
+    values: jax.Array = getattr(found, name)
+    return values.astype(jnp.float32)
+
+
+def reward(contracts: Contracts, measured: Measured, base: jax.Array | None) -> jax.Array:
     """Every contract's reward of every trajectory: r = W x + b · base.
-
-    A margin is the reward of a difference: by linearity `reward(contracts, x' − x, base' − base)`
-    is R(edit) − R(original) without the rounding of either, so that ties stay ties.
 
     Args:
         contracts: J rewards.
-        x: float32 [X, ...], any axes behind.
+        measured: trajectories, any axes behind: [...].
         base: float32 [...] or None when every contract is linear in x.
 
     Returns:
         float32 [J, ...].
     """
-    chex.assert_axis_dimension(x, 0, contracts.weights.shape[1])
+    x = jnp.stack([column(measured, name) for name in COLUMNS])
+    return _product(contracts, x, contracts.weights, base)
+
+
+def margin(
+    contracts: Contracts,
+    originals: Measured,
+    edits: Measured,
+    base: jax.Array | None,
+    columns: Sequence[str],
+) -> jax.Array:
+    """Every contract's margin of every pair: M = W (x(edit) − x(original)) + b · base margin.
+
+    By linearity this is R(edit) − R(original) without the rounding of either, so that ties stay
+    ties.
+
+    Args:
+        contracts: J rewards.
+        originals: trajectories [...].
+        edits: their edits [E, ...].
+        base: float32 [E, ...] margins of the base reward, or None.
+        columns: the columns of x that the edit can change; the others have no part in a margin.
+
+    Returns:
+        float32 [J, E, ...].
+    """
+    delta = [column(edits, name) - column(originals, name)[None] for name in columns]
+    weights = jnp.stack([contracts.weights[:, COLUMNS.index(name)] for name in columns], axis=1)
+    return _product(contracts, jnp.stack(delta), weights, base)
+
+
+def _product(
+    contracts: Contracts, x: jax.Array, weights: jax.Array, base: jax.Array | None
+) -> jax.Array:
+    chex.assert_axis_dimension(x, 0, weights.shape[1])
     # HIGHEST: an accelerator's default product keeps 8 to 10 bits, less than the tie tolerance.
-    out = jnp.tensordot(contracts.weights, x, axes=1, precision=jax.lax.Precision.HIGHEST)
+    out = jnp.tensordot(weights, x, axes=1, precision=jax.lax.Precision.HIGHEST)
     if base is None:
         return out
     share = contracts.base.reshape((-1,) + (1,) * base.ndim)

@@ -222,7 +222,7 @@ class Statistics(Section):
         "question", Choice(("question", "row")), "whether questions or rows weigh alike"
     )
     tie_tolerance: float = setting(
-        1e-6, Number(low=0.0, high=0.01), "an attack succeeds at a margin of at least minus this"
+        1e-6, Number(low=0.0, high=1.0), "an attack succeeds at a margin of at least minus this"
     )
 
 

@@ -147,12 +147,18 @@ def test_a_host_callback_is_refused():
 def test_an_honest_function_passes_and_its_reads_are_exact():
     def function(visible, oracle):
         doubled = jax.lax.fori_loop(0, 3, lambda _, x: x * 2, visible.ids)
-        return {"ids": doubled, "count": visible.count}
+        return {"visible": Seen(ids=doubled, count=visible.count)}
 
     found = check(function)
     assert found.reads() == {"visible.ids"}
-    assert found.unchanged == {"count"}
-    assert found.changed() == {"ids"}
+    assert found.unchanged == {"visible.count"}
+    assert found.changed() == {"visible.ids"}
+
+
+def test_an_input_passed_on_under_another_name_counts_as_changed():
+    found = check(lambda visible, oracle: {"other": Seen(ids=visible.ids, count=visible.count)})
+    assert found.unchanged == frozenset()
+    assert found.reads(["other.count"]) == {"visible.count"}
 
 
 def test_an_oracle_leaf_that_reaches_no_output_is_no_leak():
