@@ -210,5 +210,5 @@ def _groups(counts: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
 
 def _group_of(end: jax.Array, group: jax.Array) -> jax.Array:
     """The owner of each group: the first whose running total exceeds it, or the last owner."""
-    owner = jnp.searchsorted(end, group, side="right", method="compare_all")
+    owner = jnp.searchsorted(end, group, side="right")
     return jnp.minimum(owner, end.shape[0] - 1)
