@@ -5,7 +5,7 @@
 | `careful` | searches every hop, retries, cites what it used |
 | `hasty` | one search with the whole question, answers from what came first, cites little |
 | `rambling` | repeats itself and its searches, answers at length, cites everything it saw |
-| `recalling` | searches only what it does not remember; cites both alike, or for show what it saw |
+| `recalling` | searches only what it does not remember; cites both, or what its answer brings up |
 | `guessing` | searches nothing, answers and cites from memory or by chance |
 | `fabricating` | one search, and ids that no corpus has |
 | `parroting` | gives the question back as the answer |
@@ -101,7 +101,7 @@ def rambling(view: View) -> Episode:
 
 
 def recalling(view: View) -> Episode:
-    """Searches only what it does not remember; cites both alike, or for show what a search gave."""
+    """Searches only what it does not remember; cites both, or what its answer brings up."""
     notes = Notes({}, {})
     cited: dict[str, None] = {}
 
@@ -117,7 +117,7 @@ def recalling(view: View) -> Episode:
         answer, citations = glance(view, hits)
         return Finish(answer, (*citations, *cited))
     if view.stream.chance(60):
-        hits = yield from notes.search(view.question)
+        hits = yield from notes.search(wording(values))
         if hits and view.stream.chance(60):
             return Finish(wording(values), (view.stream.pick(hits).passage_id,))
     citations = (*cited, *(id_ for id_ in notes.used if id_ not in cited))

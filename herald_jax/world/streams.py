@@ -2,8 +2,8 @@
 
 `random.Random` keeps only its `random()` method from version to version and NumPy only its bit
 generators, so that a world drawn with their other methods could change under an upgrade. Here a
-stream is SplitMix64 (Steele, Lea and Flood 2014) started from the SHA-256 of its labels as JSON, and every
-draw is integer arithmetic written out below.
+stream is SplitMix64 (Steele, Lea and Flood 2014) started from the SHA-256 of its labels as JSON,
+and every draw is integer arithmetic written out below.
 
 A stream is named by labels, such as `Stream(seed, "county", 17)`: what one part of the world draws
 never moves another part. `docs/world.md` lists the labels in use.
