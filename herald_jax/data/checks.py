@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import inspect
 
+from herald_jax.data.integer_ids import integer_ids_as_text
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -173,6 +174,22 @@ def _read(kind: inspect.Type, null_is_missing: bool, reads: str = "") -> Read:
 @cache
 def _reader(kind: type[msgspec.Struct], null_is_missing: bool) -> Read:
     return _read(inspect.type_info(kind), null_is_missing)
+
+
+def convert_all(objects: list[Any], kind: type[R]) -> list[R] | None:
+    """Records of decoded objects, or None when not all of them can be taken at once.
+
+    Integer ids in the objects become text.
+    """
+    records = list[kind]  # type: ignore[valid-type]
+    try:
+        return msgspec.convert(objects, records)
+    except msgspec.ValidationError:
+        integer_ids_as_text(objects, kind)
+    try:
+        return msgspec.convert(objects, records)
+    except msgspec.ValidationError:
+        return None
 
 
 def read_object(

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from herald_jax.data.checks import Digits, read_object, reporter
+from herald_jax.data.checks import Digits, convert_all, read_object, reporter
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -96,12 +96,9 @@ def _read_block(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Bat
     batch: Batch[R] = Batch([], [], [], len(lines))
     objects = _decode_fast([line for _, line in lines])
     if objects is not None:
-        try:
-            batch.records = msgspec.convert(objects, list[kind])  # type: ignore[valid-type]
-            batch.lines = [at for at, _ in lines]
-            return batch
-        except msgspec.ValidationError:
-            pass  # integer ids, bare golds or faults: object by object below
+        records = convert_all(objects, kind)
+        if records is not None:
+            return Batch(records, [at for at, _ in lines], [], len(lines))
     for row, (at, line) in enumerate(lines):
         report = reporter(file, at, batch.faults)
         before = len(batch.faults)

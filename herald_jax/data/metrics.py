@@ -15,39 +15,59 @@ from herald_jax.data.text import normalise
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
-def _golds(golds: Sequence[str] | str) -> Sequence[str]:
+class _Form:
+    """Normal form of an answer, with its words counted once."""
+
+    __slots__ = ("distinct", "text", "words")
+
+    def __init__(self, text: str, rules: str):
+        self.text = normalise(text, rules)
+        self.words = self.text.split()
+        self.distinct = set(self.words)
+
+
+def _golds(golds: Sequence[str] | str) -> tuple[str, ...]:
     # A bare string is one gold, not a sequence of its letters.
-    return (golds,) if isinstance(golds, str) else golds
+    return (golds,) if isinstance(golds, str) else tuple(golds)
 
 
-def _same(answer: str, gold: str, rules: str) -> bool:
-    return answer == gold and (answer != "" or rules == "squad")
+def _same(answer: _Form, gold: _Form, rules: str) -> bool:
+    return answer.text == gold.text and (answer.text != "" or rules == "squad")
 
 
-def _overlap(answer: str, gold: str, rules: str) -> float:
-    if answer in _CLOSED_ANSWERS or gold in _CLOSED_ANSWERS:
+def _shared(answer: _Form, gold: _Form) -> int:
+    """Words that two bags have in common, each as often as in both."""
+    common = answer.distinct & gold.distinct
+    for side in (answer, gold):
+        if len(side.distinct) == len(side.words):  # each common word counts once
+            return len(common)
+    ours, theirs = Counter(answer.words), Counter(gold.words)
+    return sum(min(ours[word], theirs[word]) for word in common)
+
+
+def _overlap(answer: _Form, gold: _Form, rules: str) -> float:
+    if answer.text in _CLOSED_ANSWERS or gold.text in _CLOSED_ANSWERS:
         return float(_same(answer, gold, rules))
-    ours, theirs = answer.split(), gold.split()
-    shared = sum((Counter(ours) & Counter(theirs)).values())
-    # 2pr / (p + r) of precision shared/ours and recall shared/theirs, rounded once.
-    return 2 * shared / (len(ours) + len(theirs)) if shared else 0.0
+    shared = _shared(answer, gold)
+    # 2pr / (p + r) of precision shared/words and recall shared/words, rounded once.
+    return 2 * shared / (len(answer.words) + len(gold.words)) if shared else 0.0
+
+
+def _scores(answer: _Form, golds: Sequence[_Form], rules: str) -> tuple[float, float]:
+    return (
+        float(any(_same(answer, gold, rules) for gold in golds)),
+        max((_overlap(answer, gold, rules) for gold in golds), default=0.0),
+    )
 
 
 def exact_match(answer: str | None, golds: Sequence[str] | str, rules: str = "unicode") -> float:
     """1.0 when the normal form of the answer equals that of any gold, else 0.0."""
-    if answer is None:
-        return 0.0
-    ours = normalise(answer, rules)
-    return float(any(_same(ours, normalise(gold, rules), rules) for gold in _golds(golds)))
+    return float(answer_metrics([answer], [golds], rules)[0][0])
 
 
 def f1(answer: str | None, golds: Sequence[str] | str, rules: str = "unicode") -> float:
     """Bag-of-tokens F1 against the best gold, in [0, 1]."""
-    if answer is None:
-        return 0.0
-    ours = normalise(answer, rules)
-    theirs = (normalise(gold, rules) for gold in _golds(golds))
-    return max((_overlap(ours, gold, rules) for gold in theirs), default=0.0)
+    return float(answer_metrics([answer], [golds], rules)[1][0])
 
 
 def contains(text: str, golds: Sequence[str] | str, rules: str = "unicode") -> bool:
@@ -72,33 +92,25 @@ def answer_metrics(
         rules: see `normalise`.
 
     Returns:
-        Exact match and F1, float64 [n] each, equal to `exact_match` and `f1` to the last bit.
+        Exact match and F1, float64 [n] each.
 
     Raises:
-        ValueError: the two sequences differ in length.
+        ValueError: the two sequences differ in length, or there are no such rules.
     """
-    normal: dict[str, str] = {}
-    scores: dict[tuple[str | None, tuple[str, ...]], tuple[float, float]] = {}
+    forms: dict[tuple[str, ...], list[_Form]] = {}
+    scores: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
 
-    def normal_form(text: str) -> str:
-        if text not in normal:
-            normal[text] = normalise(text, rules)
-        return normal[text]
-
-    def score(answer: str | None, golds: tuple[str, ...]) -> tuple[float, float]:
+    out = []
+    for answer, given in zip(answers, golds, strict=True):
         if answer is None:
-            return 0.0, 0.0
-        ours = normal_form(answer)
-        theirs = [normal_form(gold) for gold in golds]
-        return (
-            float(any(_same(ours, gold, rules) for gold in theirs)),
-            max((_overlap(ours, gold, rules) for gold in theirs), default=0.0),
-        )
-
-    out = np.empty((len(answers), 2))
-    for row, (answer, given) in enumerate(zip(answers, golds, strict=True)):
-        pair = (answer, tuple(_golds(given)))
+            out.append((0.0, 0.0))
+            continue
+        theirs = _golds(given)
+        pair = (answer, theirs)
         if pair not in scores:
-            scores[pair] = score(*pair)
-        out[row] = scores[pair]
-    return out[:, 0].copy(), out[:, 1].copy()
+            if theirs not in forms:
+                forms[theirs] = [_Form(gold, rules) for gold in theirs]
+            scores[pair] = _scores(_Form(answer, rules), forms[theirs], rules)
+        out.append(scores[pair])
+    columns = np.array(out, np.float64).reshape(-1, 2)
+    return columns[:, 0].copy(), columns[:, 1].copy()

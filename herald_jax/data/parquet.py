@@ -9,14 +9,14 @@ column reads as its default.
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import inspect
 
-from herald_jax.data.checks import read_object, reporter
+from herald_jax.data.checks import Report, convert_all, read_object, reporter
 from herald_jax.data.jsonl import Batch
 from herald_jax.types import Fault
 
@@ -101,11 +101,11 @@ def _schema_faults(file: str, schema: pa.Schema, kind: type[msgspec.Struct]) -> 
         if field.required and name not in schema.names:
             got = f"the columns {', '.join(schema.names)}"
             report(name, "missing_field", f"a column {name}", got, "add or rename the column")
-    _repeated_names(list(schema), "", kind, report)
+    _repeated_names(list(schema), "", report)
     return faults
 
 
-def _repeated_names(fields: list[pa.Field], path: str, known: Any, report: Any) -> None:
+def _repeated_names(fields: list[pa.Field], path: str, report: Report) -> None:
     names = [field.name for field in fields]
     for name in sorted({name for name in names if names.count(name) > 1}):
         place = f"{path}.{name}" if path else name
@@ -118,18 +118,17 @@ def _repeated_names(fields: list[pa.Field], path: str, known: Any, report: Any) 
         if pa.types.is_struct(inner):
             place = f"{path}.{field.name}" if path else field.name
             nested = [inner.field(at) for at in range(inner.num_fields)]
-            _repeated_names(nested, place, known, report)
+            _repeated_names(nested, place, report)
 
 
 def _read_part(file: str, first: int, part: pa.RecordBatch, kind: type[R]) -> Batch[R]:
     batch: Batch[R] = Batch([], [], [], part.num_rows)
     try:
-        objects = part.to_pylist()
-        batch.records = msgspec.convert(objects, list[kind])  # type: ignore[valid-type]
-        batch.lines = list(range(first, first + part.num_rows))
-        return batch
-    except (msgspec.ValidationError, UnicodeDecodeError):
-        pass  # integer ids, null for a default, or faults: row by row below
+        records = convert_all(part.to_pylist(), kind)
+    except UnicodeDecodeError:
+        records = None
+    if records is not None:
+        return Batch(records, list(range(first, first + part.num_rows)), [], part.num_rows)
     for row in range(part.num_rows):
         report = reporter(file, first + row, batch.faults)
         try:
