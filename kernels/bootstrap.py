@@ -29,6 +29,7 @@ from herald_jax.kernels.limbs import split_columns
 # A column whose values agree this closely (relative to its peak) is constant: what is left is the
 # rounding of the caller's own sums and means.
 ROUNDING = 2.0**-44
+LARGEST = 2.0**900  # sums of 2^20 such values are far from overflow
 
 
 @partial(jax.jit, static_argnames="block")
@@ -102,7 +103,7 @@ def bootstrap_intervals(
     # In fractions of the level as it is written: in floats 0.025 * 5000 would come out as 126.
     tail = (1 - Fraction(str(level))) / 2
     ranks = [math.ceil(p * replicates) - 1 for p in (tail, 1 - tail)]
-    ends: np.ndarray = np.partition(values, ranks, axis=0)[ranks].T
+    ends: np.ndarray = np.partition(values.T, ranks, axis=1)[:, ranks]
     return ends
 
 
@@ -147,20 +148,20 @@ def bootstrap_replicates(
 
     block = block or _block(rows)
     call = partial(resampled_sums, jnp.asarray(digits), np.uint32(n), seed_words(seed), block=block)
-    # Calls are asynchronous: the device's work overlaps, and only small sums stay in memory.
-    sums = [call(np.uint32(first)) for first in range(0, replicates, block)]
-    exact = np.concatenate(jax.device_get(sums))[:replicates, : limbs.digits.shape[1]]
-    # Integers below 2^53: this product is exact in any order.
-    totals = exact.astype(np.float64) @ limbs.place
+    # Calls are asynchronous: all are under way before the host takes up the first.
+    calls = [call(np.uint32(first)) for first in range(0, replicates, block)]
+    parts = [limbs.totals(np.asarray(sums)[:, : limbs.digits.shape[1]]) for sums in calls]
+    totals = np.concatenate(parts, axis=1)[:, :replicates]
+    totals *= limbs.unit[:, None]  # powers of two: still exact
+    divisor = limbs.divisor[:, None]
     values: np.ndarray
     if denominator is None:
-        values = np.ldexp(totals / (n * limbs.divisor), limbs.exponent)
+        values = totals / (n * divisor)
     else:
-        ratio = (totals[:, :-1] * limbs.divisor[-1]) / (totals[:, -1:] * limbs.divisor[:-1])
-        values = np.ldexp(ratio, limbs.exponent[:-1] - limbs.exponent[-1])
+        values = (totals[:-1] * divisor[-1]) / (totals[-1] * divisor[:-1])
     constant = _constant(numerator, denominator)
-    values[:, constant] = point_estimates(numerator[:, constant], denominator)
-    return values
+    values[constant] = point_estimates(numerator[:, constant], denominator)[:, None]
+    return values.T
 
 
 def point_estimates(numerator: np.ndarray, denominator: np.ndarray | None) -> np.ndarray:
@@ -195,14 +196,14 @@ def _checked(
     n = len(numerator)
     if not 2 <= n <= MAX_INDICES:
         raise ValueError(f"the bootstrap needs 2 .. {MAX_INDICES} clusters, got {n}")
-    if not np.isfinite(numerator).all():
-        raise ValueError("numerator must be finite")
+    if not (np.abs(numerator) < LARGEST).all():
+        raise ValueError("numerator must be finite and below 2^900")
     if denominator is None:
         return numerator, None
     denominator = np.asarray(denominator, np.float64)
     if denominator.shape != (n,):
         raise ValueError(f"denominator must have shape [{n}], got {denominator.shape}")
-    if not (np.isfinite(denominator) & (denominator > 0)).all():
+    if not ((denominator > 0) & (denominator < LARGEST)).all():
         raise ValueError("denominator must be positive and finite; leave empty clusters out")
     return numerator, denominator
 

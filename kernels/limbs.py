@@ -8,6 +8,7 @@ integer weights that add up to n, |any partial sum| <= n * max |limb| <= 2^24. T
 limbs' sums together in float64, exactly again.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,31 @@ DIVISORS = (840, 720720)
 
 @dataclass(frozen=True)
 class Limbs:
-    """Fixed-point columns: a value of column d is an integer times 2^exponent[d] / divisor[d].
+    """Fixed-point columns: a value of column d is an integer times unit[d] / divisor[d].
 
     Axis letters: n rows, D columns, L limbs of all columns together.
     """
 
     digits: np.ndarray  # float32 [n, L] integers, |digit| <= 2^24 / total weight
-    place: np.ndarray  # float64 [L, D] what a limb counts for in its column, 0 in other columns
-    exponent: np.ndarray  # int64 [D]
-    divisor: np.ndarray  # float64 [D]
+    column: np.ndarray  # int64 [L] the column that a limb belongs to
+    place: np.ndarray  # float64 [L] what a limb counts for in it
+    unit: np.ndarray  # float64 [D] powers of two
+    divisor: np.ndarray  # float64 [D] integers
+
+    def totals(self, sums: np.ndarray) -> np.ndarray:
+        """Puts limbs together.
+
+        Args:
+            sums: float32 [R, L], R sums of `digits` times weights.
+
+        Returns:
+            float64 [D, R], the sums of the columns' integers, exact.
+        """
+        totals = np.zeros((len(self.unit), len(sums)), np.float64)
+        limbs = np.ascontiguousarray(sums.T).astype(np.float64)
+        for limb, column, place in zip(limbs, self.column, self.place, strict=True):
+            totals[column] += limb * place
+        return totals
 
 
 def split_columns(columns: np.ndarray, total_weight: int) -> Limbs:
@@ -46,7 +63,7 @@ def split_columns(columns: np.ndarray, total_weight: int) -> Limbs:
         total_weight: 1 .. 2^21, sum of the non-negative weights of any sum to come.
 
     Returns:
-        The limbs; sums of `digits` times weights, times `place`, are integers below 2^53.
+        The limbs; all that `totals` adds up are integers below 2^53.
     """
     # |digit| <= 2^(width - 1), the largest power of two that keeps total_weight * |digit| <= 2^24.
     width = FLOAT32_EXACT_BITS - (total_weight - 1).bit_length() + 1
@@ -55,26 +72,31 @@ def split_columns(columns: np.ndarray, total_weight: int) -> Limbs:
     digits: list[np.ndarray] = []
     owner: list[int] = []
     place: list[float] = []
-    exponent = np.zeros(statistics, np.int64)
+    unit = np.ones(statistics, np.float64)
     divisor = np.ones(statistics, np.float64)
     for column in range(statistics):
-        integers, exponent[column], divisor[column] = _fixed_point(columns[:, column], bits)
+        integers, unit[column], divisor[column] = _fixed_point(columns[:, column], bits)
         limbs = _digits(integers, width)
         digits += limbs
         owner += [column] * len(limbs)
         place += [2.0 ** (width * position) for position in range(len(limbs))]
-    places = np.zeros((len(digits), statistics), np.float64)
-    places[np.arange(len(digits)), owner] = place
     table = np.empty((n, len(digits)), np.float32)
     for index, digit in enumerate(digits):
         table[:, index] = digit
-    return Limbs(digits=table, place=places, exponent=exponent, divisor=divisor)
+    return Limbs(
+        digits=table,
+        column=np.array(owner, np.int64),
+        place=np.array(place, np.float64),
+        unit=unit,
+        divisor=divisor,
+    )
 
 
-def _fixed_point(values: np.ndarray, bits: int) -> tuple[np.ndarray, int, int]:
-    """int64 [n] of at most 2^bits, exponent and divisor of one column."""
+def _fixed_point(values: np.ndarray, bits: int) -> tuple[np.ndarray, float, int]:
+    """int64 [n] of at most 2^bits, unit and divisor of one column."""
     peak = float(np.max(np.abs(values), initial=0.0))
-    exponent, divisor = int(np.frexp(peak)[1]) - bits, 1
+    # Every float64 is a multiple of 2^-1074.
+    exponent, divisor = max(math.frexp(peak)[1] - bits, -1074), 1
     integers = np.rint(np.ldexp(values, -exponent))
     if (np.ldexp(integers, exponent) != values).any():
         for candidate in DIVISORS:
@@ -88,7 +110,7 @@ def _fixed_point(values: np.ndarray, bits: int) -> tuple[np.ndarray, int, int]:
     # Drop the zero bits that all values end with: v & -v is the lowest set bit of v.
     used = int(np.bitwise_or.reduce(whole))
     spare = (used & -used).bit_length() - 1 if used else 0
-    return whole >> spare, exponent + spare, divisor
+    return whole >> spare, math.ldexp(1.0, exponent + spare), divisor
 
 
 def _digits(integers: np.ndarray, width: int) -> list[np.ndarray]:
