@@ -2,37 +2,32 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from herald_jax import __version__
-from herald_jax.cli import main
+from herald_jax.manifest import Manifest, load_manifest
 
 COMMANDS = ("audit", "sample", "validate", "manifest", "report")
 
 
-def herald(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
-    """Run the command in this process; its exit code."""
-    monkeypatch.setattr(sys, "argv", ["herald", *map(str, arguments)])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    return int(caught.value.code or 0)
+Herald = Callable[..., Any]
 
 
-def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert herald(monkeypatch, "--version") == 0
-    assert capsys.readouterr().out == f"herald-jax {__version__}\n"
+def test_version(herald: Herald, tmp_path: Path) -> None:
+    done = herald("--version", folder=tmp_path)
+    assert (done.code, done.out) == (0, f"herald-jax {__version__}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_examples(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert herald(monkeypatch, command, "--help") == 0
-    text = capsys.readouterr().out
-    assert "Examples:" in text
-    assert f"  herald {command}" in text
+def test_help_has_examples(command: str, herald: Herald, tmp_path: Path) -> None:
+    done = herald(command, "--help", folder=tmp_path)
+    assert done.code == 0
+    assert "Examples:" in done.out
+    assert f"  herald {command}" in done.out
 
 
 def test_help_and_usage_errors_do_not_wait_for_jax() -> None:
@@ -78,41 +73,30 @@ def test_runs_as_a_module() -> None:
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_why(
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    arguments: list[str], message: str, herald: Herald, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert herald(monkeypatch, *arguments) == 2
-    output = capsys.readouterr()
-    assert message in output.err
-    assert output.out == ""
+    done = herald(*arguments, folder=tmp_path)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_problem_of_a_manifest_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "bad.toml"
-    path.write_text("[reward]\nanswr = 1\n[statistics]\nlevel = 2\n", encoding="utf-8")
-    assert herald(monkeypatch, "audit", tmp_path, "--manifest", path) == 2
-    text = capsys.readouterr().err
-    assert "reward.answr" in text
-    assert "did you mean `answer`?" in text
-    assert "statistics.level" in text
-    assert "Traceback" not in text
+def test_every_problem_of_a_manifest_is_printed(herald: Herald, tmp_path: Path) -> None:
+    text = "[reward]\nanswr = 1\n[statistics]\nlevel = 2\n"
+    (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
+    done = herald("audit", ".", "--manifest", "bad.toml", folder=tmp_path)
+    assert done.code == 2
+    assert "bad.toml: reward.answr" in done.err
+    assert "did you mean `answer`?" in done.err
+    assert "bad.toml: statistics.level" in done.err
 
 
-def test_manifest_prints_the_defaults(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    from herald_jax.manifest import Manifest, load_manifest
-
-    assert herald(monkeypatch, "manifest") == 0
+def test_manifest_prints_the_defaults(herald: Herald, tmp_path: Path) -> None:
+    done = herald("manifest", folder=tmp_path)
+    assert done.code == 0
     path = tmp_path / "printed.toml"
-    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    path.write_text(done.out, encoding="utf-8")
     assert load_manifest(path) == Manifest()
 
 
@@ -126,14 +110,10 @@ def test_manifest_prints_the_defaults(
     ],
 )
 def test_report_refuses_what_is_no_report(
-    text: str,
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    text: str, message: str, herald: Herald, tmp_path: Path
 ) -> None:
-    path = tmp_path / "report.json"
-    path.write_text(text, encoding="utf-8")
-    assert herald(monkeypatch, "report", path) == 2
-    assert message in capsys.readouterr().err
+    (tmp_path / "report.json").write_text(text, encoding="utf-8")
+    done = herald("report", "report.json", folder=tmp_path)
+    assert done.code == 2
+    assert message in done.err
     assert [item.name for item in tmp_path.iterdir()] == ["report.json"]

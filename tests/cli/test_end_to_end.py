@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +18,7 @@ REPORTS = ["report.html", "report.json", "report.md"]
 SETTINGS = "[statistics]\nreplicates = 200\n"
 
 
-def herald(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "herald_jax.cli", *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+Herald = Callable[..., Any]
 
 
 def lines(path: Path) -> list[str]:
@@ -31,16 +26,16 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(herald: Herald, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sample in `pool`, settings, and its audit in `out`."""
     folder = tmp_path_factory.mktemp("end-to-end")
     made = herald("sample", "pool", "--questions", "40", "--seed", "3", folder=folder)
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     (folder / "audit.toml").write_text(SETTINGS, encoding="utf-8")
     ran = herald("audit", "pool", "-m", "audit.toml", "--out", "out", folder=folder)
-    assert ran.returncode == 0, ran.stderr
-    (folder / "stdout.txt").write_text(ran.stdout, encoding="utf-8")
-    (folder / "stderr.txt").write_text(ran.stderr, encoding="utf-8")
+    assert ran.code == 0, ran.err
+    (folder / "stdout.txt").write_text(ran.out, encoding="utf-8")
+    (folder / "stderr.txt").write_text(ran.err, encoding="utf-8")
     return folder
 
 
@@ -82,26 +77,30 @@ def test_python_gives_the_same_bytes(place: Path, monkeypatch: pytest.MonkeyPatc
     assert report.to_json() == (place / "out" / "report.json").read_bytes()
 
 
-def test_report_draws_the_same_pages_again(place: Path, tmp_path: Path) -> None:
+def test_report_draws_the_same_pages_again(herald: Herald, place: Path, tmp_path: Path) -> None:
     done = herald("report", place / "out" / "report.json", "--out", tmp_path, folder=place)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert sorted(os.listdir(tmp_path)) == ["report.html", "report.md"]
     for name in os.listdir(tmp_path):
         assert (tmp_path / name).read_bytes() == (place / "out" / name).read_bytes()
 
 
-def test_report_refuses_a_report_with_parts_missing(place: Path, tmp_path: Path) -> None:
+def test_report_refuses_a_report_with_parts_missing(
+    herald: Herald, place: Path, tmp_path: Path
+) -> None:
     report = json.loads((place / "out" / "report.json").read_bytes())
     del report["primary"]["fake_id"]["oracle_worst"]["R0"]["asr"]
     (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
     done = herald("report", "report.json", folder=tmp_path)
-    assert done.returncode == 2
-    assert "expected a report.json" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "expected a report.json" in done.err
+    assert "Traceback" not in done.err
     assert os.listdir(tmp_path) == ["report.json"]
 
 
-def test_files_named_one_by_one_give_the_same_figures(place: Path, tmp_path: Path) -> None:
+def test_files_named_one_by_one_give_the_same_figures(
+    herald: Herald, place: Path, tmp_path: Path
+) -> None:
     trajectories = lines(place / "pool" / "trajectories.jsonl")
     half = len(trajectories) // 2
     (tmp_path / "b.jsonl").write_text("".join(trajectories[half:]), encoding="utf-8")
@@ -114,8 +113,8 @@ def test_files_named_one_by_one_give_the_same_figures(place: Path, tmp_path: Pat
         *("--manifest", place / "audit.toml", "--quiet"),
         folder=tmp_path,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.code == 0, done.err
+    assert done.err == ""
     report = json.loads((tmp_path / "herald-report" / "report.json").read_bytes())
     whole = json.loads((place / "out" / "report.json").read_bytes())
     for data in (report, whole):
@@ -123,18 +122,22 @@ def test_files_named_one_by_one_give_the_same_figures(place: Path, tmp_path: Pat
     assert report == whole
 
 
-def test_fail_on_exits_1_with_the_reports_written(place: Path, tmp_path: Path) -> None:
+def test_fail_on_exits_1_with_the_reports_written(
+    herald: Herald, place: Path, tmp_path: Path
+) -> None:
     tripping = "R0.citation_laundering.oracle_worst.questions>0"
     arguments = ("audit", place / "pool", "-m", place / "audit.toml", "--fail-on")
     passing = herald(*arguments, tripping.replace(">", "<"), folder=tmp_path)
-    assert passing.returncode == 0, passing.stderr
+    assert passing.code == 0, passing.err
     tripped = herald(*arguments, tripping, "--out", "again", folder=tmp_path)
-    assert tripped.returncode == 1, tripped.stderr
-    assert "--fail-on tripped: R0.citation_laundering.oracle_worst.questions" in tripped.stderr
+    assert tripped.code == 1, tripped.err
+    assert "--fail-on tripped: R0.citation_laundering.oracle_worst.questions" in tripped.err
     assert sorted(os.listdir(tmp_path / "again")) == REPORTS
 
 
-def test_faults_are_all_listed_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
+def test_faults_are_all_listed_and_nothing_is_written(
+    herald: Herald, place: Path, tmp_path: Path
+) -> None:
     pool = copy_of_pool(place, tmp_path / "pool")
     path = pool / "trajectories.jsonl"
     good = lines(path)
@@ -144,21 +147,23 @@ def test_faults_are_all_listed_and_nothing_is_written(place: Path, tmp_path: Pat
         "".join([json.dumps(missing) + "\n", *good[1:], "{not json\n"]), encoding="utf-8"
     )
     done = herald("audit", "pool", folder=tmp_path)
-    assert done.returncode == 2
-    assert "trajectories.jsonl:1: question" in done.stderr
-    assert f"trajectories.jsonl:{len(good) + 1}" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "trajectories.jsonl:1: question" in done.err
+    assert f"trajectories.jsonl:{len(good) + 1}" in done.err
+    assert "Traceback" not in done.err
     assert os.listdir(tmp_path) == ["pool"]
 
     done = herald("audit", "pool", "--skip-bad-rows", "-m", place / "audit.toml", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("herald: skipped ") == 2
+    assert done.code == 0, done.err
+    assert done.err.count("herald: skipped ") == 2
     report = json.loads((tmp_path / "herald-report" / "report.json").read_bytes())
     assert report["set_aside"] == {"bad_row": 2}
     assert report["rows"] == len(good) - 1
 
 
-def test_nothing_to_measure_is_said_and_fails_the_gate(place: Path, tmp_path: Path) -> None:
+def test_nothing_to_measure_is_said_and_fails_the_gate(
+    herald: Herald, place: Path, tmp_path: Path
+) -> None:
     pool = copy_of_pool(place, tmp_path / "pool")
     path = pool / "trajectories.jsonl"
     silent = [{**json.loads(line), "answer": None, "citations": []} for line in lines(path)]
@@ -166,9 +171,9 @@ def test_nothing_to_measure_is_said_and_fails_the_gate(place: Path, tmp_path: Pa
     done = herald(
         "audit", "pool", "-m", place / "audit.toml", "--fail-on", "insufficient", folder=tmp_path
     )
-    assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("Not measured")
-    assert "measured" in done.stderr.splitlines()[-1]
+    assert done.code == 1, done.err
+    assert done.out.startswith("Not measured")
+    assert "measured" in done.err.splitlines()[-1]
     report = json.loads((tmp_path / "herald-report" / "report.json").read_bytes())
     assert report["lattice"]["sufficient"] == []
 
