@@ -155,11 +155,11 @@ def _add_dense(scores: jax.Array, postings: Postings, row: jax.Array) -> jax.Arr
     # Each query's rows first, then the row of zeros, so that groups of ROWS can be full.
     row = jnp.pad(-jnp.sort(-row, axis=1), ((0, 0), (0, -row.shape[1] % ROWS)), constant_values=PAD)
     row = jnp.where(row == PAD, zeros, row)
-    groups, end = _groups(present.sum(axis=1, dtype=jnp.int32), ROWS)
+    before, end = _groups(present.sum(axis=1, dtype=jnp.int32), ROWS)
 
     def add(step: jax.Array, scores: jax.Array) -> jax.Array:
         query = _group_of(end, step)
-        first = ROWS * (step - end[query] + groups[query])
+        first = ROWS * (step - before[query])
         total = lax.dynamic_index_in_dim(scores, query, keepdims=False)
         for i in range(ROWS):
             values = lax.dynamic_index_in_dim(postings.dense, row[query, first + i], keepdims=False)
@@ -183,18 +183,21 @@ def _add_tail(
     query = jnp.repeat(jnp.arange(term.shape[0], dtype=jnp.int32), term.shape[1])
     start = postings.start[term].reshape(-1)
     length = jnp.where(in_tail, postings.start[term + 1] - postings.start[term], 0).reshape(-1)
-    chunks, end = _groups(length, CHUNK)
+    before, end = _groups(length, CHUNK)
+    # Position of a token's chunk c, counted over all tokens: first + CHUNK c, up to its limit.
+    first, limit = start - CHUNK * before, start + length
+    base = query * width
     lane = jnp.arange(CHUNK, dtype=jnp.int32)[None, :]
 
     def add(step: jax.Array, flat: jax.Array) -> jax.Array:
         chunk = step * CHUNKS + jnp.arange(CHUNKS, dtype=jnp.int32)
         token = _group_of(end, chunk)
-        within = (CHUNK * (chunk - end[token] + chunks[token]))[:, None] + lane
-        # The last step may run past the last chunk, and a chunk past the end of its list.
-        live = (within < length[token][:, None]) & (chunk < end[-1])[:, None]
-        posting = jnp.where(live, start[token][:, None] + within, 0)
+        posting = (first[token] + CHUNK * chunk)[:, None] + lane
+        # False past the end of a list, and for every posting of a chunk past the last.
+        live = posting < limit[token][:, None]
+        posting = jnp.where(live, posting, 0)
         value = jnp.where(live, postings.value[posting].astype(jnp.int32), 0)
-        target = (query[token] * width)[:, None] + postings.passage[posting]
+        target = base[token][:, None] + postings.passage[posting]
         return flat.at[target].add(value, mode="promise_in_bounds")
 
     steps = (end[-1] + CHUNKS - 1) // CHUNKS
@@ -203,12 +206,13 @@ def _add_tail(
 
 
 def _groups(counts: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
-    """Cuts counts [m] into groups of `size`: groups of each [m], and their running total [m]."""
+    """Cuts counts [m] into groups of `size`: how many come before each, and with it, [m] both."""
     groups = (counts + size - 1) // size
-    return groups, jnp.cumsum(groups)
+    end = jnp.cumsum(groups)
+    return end - groups, end
 
 
 def _group_of(end: jax.Array, group: jax.Array) -> jax.Array:
-    """The owner of each group: the first whose running total exceeds it, or the last owner."""
+    """The count that each group was cut from; the last one for numbers past the end."""
     owner = jnp.searchsorted(end, group, side="right")
     return jnp.minimum(owner, end.shape[0] - 1)
