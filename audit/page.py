@@ -23,9 +23,10 @@ from herald_jax.pages.forest import delta_bar
 from herald_jax.pages.templates import render
 from herald_jax.types import SYMBOLS
 
-# Attacks and steps of cancellation that a page shows; a large lattice has many thousands.
+# What a page shows at most; a large lattice has many thousands.
 SHOWN_ATTACKS = 300
 SHOWN_STEPS = 100
+SHOWN_HISTOGRAMS = 60
 
 
 def render_html(report: Mapping[str, Any]) -> str:
@@ -42,7 +43,8 @@ def context(report: Mapping[str, Any]) -> dict[str, Any]:
     lattice, scope, found = Lattice.of(report), Scope.of(report), verdict(report)
     shown = figures.shown_contracts(report, lattice)
     cancellations, looked_at = tables.cancellations(report)
-    worst = attacks(report, lattice, shown, SHOWN_ATTACKS)
+    more_histograms, left_out = figures.all_histogram_panels(report, lattice, SHOWN_HISTOGRAMS)
+    worst = attacks(report, lattice, scope.tie_tolerance, shown, SHOWN_ATTACKS)
     primary = report.get("primary") or {}
     return {
         "report": report,
@@ -63,6 +65,8 @@ def context(report: Mapping[str, Any]) -> dict[str, Any]:
         "heat_legend": figures.heat_legend(),
         "lattice_rows": tables.lattice_rows(report, lattice),
         "histograms": figures.histogram_panels(report, shown),
+        "more_histograms": more_histograms,
+        "histograms_left_out": left_out,
         "budget_panels": figures.budget_panels(report, shown),
         "scale_panels": figures.scale_panels(report, lattice),
         "forests": figures.forests(report.get("models"), shown),

@@ -31,6 +31,7 @@ class Attack:
         contract: under which it earned the margin.
         selection: how the candidate was chosen.
         margin: reward of the edit minus reward of the original.
+        succeeds: whether that is at least zero up to the tie tolerance.
         trajectory_id: of the original.
         question_id: of its question.
         question: its text.
@@ -39,12 +40,14 @@ class Attack:
         steps: (mark, step), marked as the citations are.
         terms: (reward term, its part of the margin), largest first, zeros left out.
         unmoved: terms that the edit does not move.
+        split: whether the report says how the margin is made up.
     """
 
     operator: str
     contract: str
     selection: str
     margin: float
+    succeeds: bool
     trajectory_id: str
     question_id: str
     question: str
@@ -53,6 +56,7 @@ class Attack:
     steps: tuple[tuple[str, Step], ...]
     terms: tuple[tuple[str, float], ...]
     unmoved: tuple[str, ...]
+    split: bool
 
     @property
     def same_steps(self) -> bool:
@@ -66,13 +70,13 @@ class Attack:
 
 
 def attacks(
-    report: Mapping[str, Any], lattice: Lattice, first: Sequence[str], limit: int
+    report: Mapping[str, Any], lattice: Lattice, tie: float, first: Sequence[str], limit: int
 ) -> list[Attack]:
     """The worst attacks, operators and contracts in reading order, the base reward first.
 
     Where there are more than `limit`, those under the contracts `first` are kept before others.
     """
-    read = [read_attack(entry) for entry in report.get("worst") or []]
+    read = [read_attack(entry, tie) for entry in report.get("worst") or []]
     operators = operator_order({attack.operator for attack in read})
     contracts = lattice.ordered({attack.contract for attack in read})
 
@@ -97,18 +101,20 @@ def by_operator(found: Sequence[Attack]) -> list[tuple[str, list[Attack]]]:
     return list(groups.items())
 
 
-def read_attack(entry: Mapping[str, Any]) -> Attack:
+def read_attack(entry: Mapping[str, Any], tie: float) -> Attack:
     """One entry of `worst`."""
     before, after = entry.get("before") or {}, entry.get("after") or {}
     moved = {name: value for name, value in (entry.get("terms") or {}).items() if value}
     rest = entry["margin"] - sum(moved.values())
-    if moved and abs(rest) > ROUNDING:
+    split = "terms" in entry
+    if split and abs(rest) > ROUNDING:
         moved["(not split)"] = rest
     return Attack(
         operator=entry["operator"],
         contract=entry["contract"],
         selection=entry.get("selection", ""),
         margin=entry["margin"],
+        succeeds=entry["margin"] >= -tie,
         trajectory_id=entry.get("trajectory_id", ""),
         question_id=entry.get("question_id", ""),
         question=entry.get("question", ""),
@@ -117,6 +123,7 @@ def read_attack(entry: Mapping[str, Any]) -> Attack:
         steps=tuple(changes(steps(before), steps(after))),
         terms=tuple(sorted(moved.items(), key=lambda item: (-abs(item[1]), item[0]))),
         unmoved=tuple(name for name, value in (entry.get("terms") or {}).items() if not value),
+        split=split,
     )
 
 

@@ -8,8 +8,16 @@ from typing import Any
 from markupsafe import Markup
 
 from herald_jax.audit.report_cells import Cell, cell_at
-from herald_jax.audit.report_names import BASE, FULL, Lattice, members, operator_order, words
-from herald_jax.audit.report_tables import budget_order, label_of, mark, worst_cell
+from herald_jax.audit.report_names import (
+    BASE,
+    FULL,
+    Lattice,
+    is_built_in,
+    members,
+    operator_order,
+    words,
+)
+from herald_jax.audit.report_tables import budget_order, label_of, mark, shared, worst_cell
 from herald_jax.pages.axes import round_up
 from herald_jax.pages.forest import strip, strip_axis
 from herald_jax.pages.hasse import HEAT_LEVELS, Node, hasse
@@ -32,9 +40,10 @@ class Panel:
 
 
 def shown_contracts(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
-    """The contracts a reader asks for first: the base reward, its smallest repairs, the fullest."""
+    """What a reader asks for first: base reward, smallest repairs, the fullest, their own."""
     present = {n for t in (report.get("primary") or {}).values() for n in t.get("oracle_worst", {})}
-    wanted = [BASE, *lattice.minimal[:3], FULL]
+    own = [name for name in lattice.ordered(present) if not is_built_in(name)]
+    wanted = [BASE, *lattice.minimal[:3], FULL, *own[:3]]
     return [name for name in dict.fromkeys(wanted) if name in present]
 
 
@@ -81,22 +90,43 @@ def histogram_panels(report: Mapping[str, Any], contracts: Iterable[str]) -> lis
         (operator, contract, tables[operator][contract])
         for operator in operator_order(tables)
         for contract in wanted
-        if sum((tables[operator].get(contract) or {}).get("counts") or ())
+        if counted(tables[operator].get(contract))
     ]
-    if not picked:
-        return []
+    return draw_histograms(picked, "histogram")
+
+
+def all_histogram_panels(
+    report: Mapping[str, Any], lattice: Lattice, limit: int
+) -> tuple[list[Panel], int]:
+    """Margins under every contract, equal ones drawn once; how many more than `limit` there are."""
+    tables = report.get("histograms") or {}
+    picked = [
+        (operator, named_together(names), bins)
+        for operator in operator_order(tables)
+        for names, bins in shared(tables[operator], lattice)
+        if counted(bins)
+    ]
+    return draw_histograms(picked[:limit], "every-histogram"), max(0, len(picked) - limit)
+
+
+def counted(bins: Mapping[str, Any] | None) -> int:
+    """How many margins a histogram holds."""
+    return sum((bins or {}).get("counts") or ())
+
+
+def draw_histograms(picked: Sequence[tuple[str, str, Any]], name: str) -> list[Panel]:
+    """A panel for each (operator, contracts, histogram), all on one axis."""
     ends = [end for _, _, bins in picked for end in occupied(bins["edges"], bins["counts"])]
-    span = (min(ends), max(ends))
     return [
         Panel(
             f"{words(operator)}, {contract}",
             histogram(
                 bins["edges"],
                 bins["counts"],
-                name=f"histogram-{position}",
+                name=f"{name}-{position}",
                 title=f"Margins of {words(operator)} under {contract}",
                 axis="margin",
-                span=span,
+                span=(min(ends), max(ends)),
             ),
         )
         for position, (operator, contract, bins) in enumerate(picked)

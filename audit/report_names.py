@@ -93,6 +93,11 @@ def is_subset(contract: str) -> bool:
     return contract == BASE or SUBSET.fullmatch(contract) is not None
 
 
+def is_built_in(contract: str) -> bool:
+    """Whether every audit has the contract, rather than the user's manifest."""
+    return contract in (*LEADING, FULL) or is_subset(contract)
+
+
 def members(contract: str) -> tuple[str, ...]:
     """Symbols in the name of a subset, none for anything else."""
     match = SUBSET.fullmatch(contract)

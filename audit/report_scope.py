@@ -21,6 +21,7 @@ class Scope:
         generators: each candidate generator with its budget, the primary one first.
         level: confidence of intervals and bounds, `95%`.
         by_row: whether rows, not questions, weigh alike.
+        tie_tolerance: an attack succeeds at a margin of at least minus this.
     """
 
     rows: int
@@ -32,6 +33,7 @@ class Scope:
     generators: tuple[str, ...]
     level: str
     by_row: bool
+    tie_tolerance: float
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> "Scope":
@@ -49,6 +51,7 @@ class Scope:
             generators=tuple(generators(report)),
             level=percent(statistics.get("level", 0.95), 1).replace(".0%", "%"),
             by_row=statistics.get("weighting") == "row",
+            tie_tolerance=statistics.get("tie_tolerance", 1e-6),
         )
 
     @property

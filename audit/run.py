@@ -1,4 +1,4 @@
-"""An audit from a pool to a report: trace the boundary, try every operator block by block, estimate.
+"""An audit from a pool to a report: trace the boundary, try every operator, estimate.
 
 Everything is summed per question while blocks go by; what is kept grows with questions and tables,
 not with rows.
@@ -34,7 +34,6 @@ from herald_jax.data.pool import Pool
 from herald_jax.kernels.exact import ExactSum
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
 from herald_jax.search import CorpusIndex
-from herald_jax.types import DETECTORS
 
 Progress = Callable[[str, int, int], None]
 LAUNDERING = OPERATORS["citation_laundering"]
@@ -302,8 +301,8 @@ class Audit:
         return found
 
     def _split(self, field: str) -> dict[str, Any]:
-        keys = [key for key in self._tables.keys() if isinstance(key, tuple) and key[0] == field]
-        return {str(key[1]): self._tables.table(key) for key in sorted(keys)}
+        values = self._tables.values_of(field)
+        return {value: self._tables.table((field, value)) for value in values}
 
     def _operator(self, name: str) -> dict[str, Any]:
         operator = OPERATORS[name]
@@ -361,5 +360,5 @@ class Audit:
 
 def _nonfinite(trial: Trial, rows: Mask, names: tuple[str, ...]) -> dict[str, int]:
     """Isolated pairs of some rows whose margin is not finite, by contract."""
-    counts = np.asarray(trial.outcome.nonfinite)[:, rows].sum(axis=1)
+    counts = np.asarray(trial.scores.nonfinite)[:, rows].sum(axis=1)
     return {name: int(count) for name, count in zip(names, counts, strict=True) if count}

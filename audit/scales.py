@@ -25,7 +25,7 @@ class Scales:
         """Count the common rows of a block."""
         for operator in self._operators:
             trial = trials[operator]
-            picked = trial.judged(self._contracts).selected
+            picked = trial.scored(self._contracts).selected
             tables.add_values(
                 ("scales", operator),
                 trial.block,

@@ -1,4 +1,4 @@
-"""Denominators of every operator: how many rows and edits were left out, and why (SPEC section 5)."""
+"""Denominators of every operator: what was left out, and why (SPEC section 5)."""
 
 from typing import Any
 
@@ -21,10 +21,9 @@ class Statuses:
 
     def add(self, operator: str, trial: Trial, rows: Mask) -> None:
         """Count some rows of a block."""
-        outcome = trial.outcome
-        made, eligible, isolated = (
-            np.asarray(part)[rows] for part in (outcome.made, outcome.eligible, outcome.isolated)
-        )
+        found = trial.verdicts
+        of_row = (found.edits, found.eligible_edits, found.isolated_edits)
+        made, eligible, isolated = (np.asarray(part)[rows] for part in of_row)
         counts = self._counts.setdefault(operator, dict.fromkeys((*STATUSES, *EDITS, "rows"), 0))
         counts["rows"] += int(rows.sum())
         counts["no_edit"] += int((made == 0).sum())
@@ -33,7 +32,7 @@ class Statuses:
         counts["isolated"] += int((isolated > 0).sum())
         for name, part in zip(EDITS, (made, eligible, isolated), strict=True):
             counts[name] += int(part.sum())
-        broke = np.asarray(outcome.broke)[:, rows].sum(axis=1)
+        broke = np.asarray(found.broke)[:, rows].sum(axis=1)
         self._broke[operator] = self._broke.get(operator, np.zeros(len(DETECTORS), int)) + broke
 
     def report(self, operator: str) -> dict[str, Any]:

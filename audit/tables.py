@@ -1,6 +1,5 @@
 """The tables of a report: which rows each is over, and their cells (SPEC sections 9 and 12)."""
 
-from collections.abc import Hashable
 from typing import Any
 
 import jax
@@ -11,6 +10,8 @@ from herald_jax.audit.staging import Block, Mask, Setup
 from herald_jax.audit.trials import Trial
 from herald_jax.kernels import programs
 
+# The kind of a table, then what tells it from others of its kind.
+Key = tuple[str, ...]
 FIRST_VISIBLE, ORACLE_WORST = "first_visible", "oracle_worst"
 SELECTORS = (FIRST_VISIBLE, ORACLE_WORST)
 
@@ -20,11 +21,11 @@ class Tables:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._tallies: dict[Hashable, Tally] = {}
-        self._cells: dict[Hashable, list[Cell]] = {}
+        self._tallies: dict[Key, Tally] = {}
+        self._cells: dict[Key, list[Cell]] = {}
         self._estimator = Estimator(setup.manifest.statistics, setup.scale)
 
-    def add(self, key: Hashable, trial: Trial, rows: Mask) -> None:
+    def add(self, key: Key, trial: Trial, rows: Mask) -> None:
         """Count some rows of a block in a table, under both selectors and all contracts.
 
         Args:
@@ -36,7 +37,7 @@ class Tables:
         self.add_values(key, trial.block, values, valid, rows & trial.isolated)
 
     def add_values(
-        self, key: Hashable, block: Block, values: jax.Array, valid: jax.Array, rows: Mask
+        self, key: Key, block: Block, values: jax.Array, valid: jax.Array, rows: Mask
     ) -> None:
         """Count margins of a block's rows: values and valid [columns, B]."""
         if key not in self._tallies:
@@ -53,26 +54,24 @@ class Tables:
         )
         self._tallies[key].add(block.place.groups, sums)
 
-    def keys(self) -> list[Hashable]:
-        """Tables that were asked for."""
-        return list(self._tallies)
+    def values_of(self, kind: str) -> list[str]:
+        """The second parts of the keys of one kind of table, sorted."""
+        return sorted(key[1] for key in self._tallies if key[0] == kind)
 
-    def columns(self, key: Hashable) -> list[Cell]:
+    def columns(self, key: Key) -> list[Cell]:
         """Cells of a table, one a column; computed once."""
         if key not in self._cells:
             tally = self._tallies.get(key)
             self._cells[key] = [] if tally is None else self._estimator.cells(tally)
         return self._cells[key]
 
-    def table(
-        self, key: Hashable, selectors: tuple[str, ...] = SELECTORS
-    ) -> dict[str, dict[str, Cell]]:
+    def table(self, key: Key, selectors: tuple[str, ...] = SELECTORS) -> dict[str, dict[str, Cell]]:
         """`{selector: {contract: CELL}}` of a table."""
         names = self._setup.contracts.names
         cells = self.columns(key) or [EMPTY] * (2 * len(names))
         halves = dict(zip(SELECTORS, (cells[: len(names)], cells[len(names) :]), strict=True))
         return {selector: dict(zip(names, halves[selector], strict=True)) for selector in selectors}
 
-    def cell(self, key: Hashable, selector: str, contract: str) -> dict[str, Any]:
+    def cell(self, key: Key, selector: str, contract: str) -> dict[str, Any]:
         """One cell."""
         return self.table(key)[selector][contract]

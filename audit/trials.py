@@ -34,19 +34,19 @@ class Trial:
     made: jax.Array  # bool [E, B]
     edits: Measured  # [E, B]
     base_margin: jax.Array | None  # float32 [E, B]
-    rule: Rule
     columns: tuple[str, ...]  # of `rewards.COLUMNS` that the edits can change
-    outcome: programs.Outcome
+    verdicts: programs.Verdicts
+    scores: programs.Scores  # under the contracts of the audit
 
     @cached_property
     def isolated(self) -> Mask:
         """Rows with at least one isolated pair: bool [B]."""
-        return self.block.real & (np.asarray(self.outcome.isolated) > 0)
+        return self.block.real & (np.asarray(self.verdicts.isolated_edits) > 0)
 
     @cached_property
     def values(self) -> tuple[jax.Array, jax.Array]:
         """Margins of both selectors under each other, float32 [2J, B], and whether they count."""
-        picked = self.outcome.selected
+        picked = self.scores.selected
         return (
             jnp.concatenate([picked.first_visible, picked.oracle_worst]),
             jnp.concatenate([picked.first_valid, picked.worst_valid]),
@@ -55,21 +55,20 @@ class Trial:
     @cached_property
     def worst(self) -> tuple[Floats, Mask, npt.NDArray[np.int32]]:
         """Oracle-worst margins [J, B], whether they count, and the edits that they come from."""
-        picked = self.outcome.selected
+        picked = self.scores.selected
         return (
             np.asarray(picked.oracle_worst),
             np.asarray(picked.worst_valid),
             np.asarray(picked.worst_edit),
         )
 
-    def judged(self, contracts: ContractSet) -> programs.Outcome:
+    def scored(self, contracts: ContractSet) -> programs.Scores:
         """The same pairs under other contracts."""
-        return programs.judge(
-            self.made,
+        return programs.score(
+            self.verdicts.isolated,
             self.block.originals,
             self.edits,
             contracts.device(external_base=self.block.base is not None),
-            self.rule,
             self.base_margin,
             columns=self.columns,
         )
@@ -87,13 +86,11 @@ class Trial:
         """Pairs of some rows that a further penalty admits again."""
         setup = self.block.setup
         return programs.count_readmitted(
-            self.made,
+            self.verdicts.isolated & rows,
             self.block.originals,
             self.edits,
             setup.device_contracts,
-            self.rule,
             self.base_margin,
-            rows,
             steps,
             jnp.float32(setup.tie_tolerance),
             columns=self.columns,
@@ -160,11 +157,17 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
         after = setup.base.edits(operator, block.place.rows, np.asarray(offered), edits)
         margin = jnp.asarray(after - block.base[None], jnp.float32)
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
+    verdicts = programs.judge(made, block.originals, edits, rule)
     columns = moved_columns(operator)
-    outcome = programs.judge(
-        made, block.originals, edits, setup.device_contracts, rule, margin, columns=columns
+    scores = programs.score(
+        verdicts.isolated,
+        block.originals,
+        edits,
+        setup.device_contracts,
+        margin,
+        columns=columns,
     )
-    return Trial(block, operator, offered, made, edits, margin, rule, columns, outcome)
+    return Trial(block, operator, offered, made, edits, margin, columns, verdicts, scores)
 
 
 def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:

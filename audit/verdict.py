@@ -245,13 +245,14 @@ def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> s
         worst = max(primary, key=lambda finding: (finding.worst.asr or 0.0, finding.operator))
         return (
             f"On {worst.worst.share} questions, a trajectory faked by "
-            f"{words(worst.operator)} was observed to score at least as well under {BASE} as the "
-            "original."
+            f"{words(worst.operator)} was observed to score at least as well under the base reward "
+            f"{BASE} as the original."
         )
     if outcome is Outcome.NONE_OBSERVED:
         return (
             f"None of the {len(primary)} primary attacks was observed to score as well under "
-            f"{BASE} as the original, on {quantity(scope.common_questions, 'question')}."
+            f"the base reward {BASE} as the original, "
+            f"on {quantity(scope.common_questions, 'question')}."
         )
     if outcome is Outcome.PARTLY_MEASURED:
         missing = [words(f.operator) for f in primary if not f.oracle_worst.measured]

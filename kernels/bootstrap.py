@@ -216,12 +216,21 @@ def _constant(numerator: np.ndarray, denominator: np.ndarray | None) -> np.ndarr
 
 
 def _padded(shape: tuple[int, int]) -> tuple[int, int]:
-    """Padded rows (more than there are) and limbs: four sizes an octave, so few programs."""
+    """Padded rows, more than there are, and limbs, in few sizes, as each compiles a program.
+
+    Rows: multiples of 64, and at most four sizes an octave. Limbs: 16, 24, 32, 48, 64, 96, ...
+    """
     n, limbs = shape
-    step = max(16, 1 << max(0, n.bit_length() - 3))
-    return (n // step + 1) * step, max(8, -(-limbs // 8) * 8)
+    step = max(64, 1 << max(0, n.bit_length() - 3))
+    width = 16
+    while width < limbs:
+        width += width // 2 if width.bit_count() == 1 else width // 3
+    return (n // step + 1) * step, width
 
 
 def _block(rows: int) -> int:
-    """Replicates per call: about 2^20 counts, and enough to read the limbs seldom."""
-    return max(32, min(512, 2**20 // rows))
+    """Replicates per call: about 2^20 counts, and at least 32, to read the limbs seldom.
+
+    Multiples of 32: XLA's product on CPU is several times slower for some odd sizes.
+    """
+    return min(512, max(32, 2**20 // rows // 32 * 32))

@@ -4,6 +4,8 @@
 the isolated pair of largest margin.
 """
 
+from typing import TypeAlias
+
 import jax
 import jax.numpy as jnp
 
@@ -11,6 +13,8 @@ from herald_jax.types import pytree
 
 # Edits are gone through in order; up to so many as straight code, which XLA fuses into one pass.
 _UNROLL = 16
+
+_Carry: TypeAlias = "tuple[Selected, jax.Array]"
 
 
 @pytree
@@ -27,28 +31,30 @@ class Selected:
 def select(margins: jax.Array, isolated: jax.Array) -> Selected:
     """The margins of the two selectors.
 
+    Takes any axes behind its own instead of being mapped over them: under `vmap` the batch axis
+    would be moved to the front and back, which costs more than the selection.
+
     Args:
-        margins: float32 [J, E].
-        isolated: bool [E].
+        margins: float32 [J, E, ...].
+        isolated: bool [E, ...].
 
     Returns:
-        `Selected`. A margin that is not finite leaves: oracle-worst drops that candidate,
+        `Selected` [J, ...]. A margin that is not finite leaves: oracle-worst drops that candidate,
         first-visible that trajectory (SPEC section 13.9).
     """
-    contracts, edits = margins.shape
+    edits = margins.shape[1]
+    shape = (margins.shape[0], *margins.shape[2:])
     nothing = Selected(
-        first_visible=jnp.zeros(contracts, jnp.float32),
-        first_valid=jnp.zeros(contracts, bool),
-        oracle_worst=jnp.full(contracts, -jnp.inf, jnp.float32),
-        worst_valid=jnp.zeros(contracts, bool),
-        worst_edit=jnp.full(contracts, edits, jnp.int32),
+        first_visible=jnp.zeros(shape, jnp.float32),
+        first_valid=jnp.zeros(shape, bool),
+        oracle_worst=jnp.full(shape, -jnp.inf, jnp.float32),
+        worst_valid=jnp.zeros(shape, bool),
+        worst_edit=jnp.full(shape, edits, jnp.int32),
     )
 
-    def look(
-        so_far: tuple[Selected, jax.Array], edit: tuple[jax.Array, jax.Array, jax.Array]
-    ) -> tuple[tuple[Selected, jax.Array], None]:
+    def look(so_far: _Carry, number: jax.Array | int) -> _Carry:
         picked, taken = so_far
-        number, margin, counts = edit
+        margin, counts = margins[:, number], isolated[number]
         finite = counts & jnp.isfinite(margin)
         first = finite & ~taken
         better = finite & (margin > picked.oracle_worst)
@@ -57,12 +63,13 @@ def select(margins: jax.Array, isolated: jax.Array) -> Selected:
             first_valid=picked.first_valid | first,
             oracle_worst=jnp.where(better, margin, picked.oracle_worst),
             worst_valid=picked.worst_valid | finite,
-            worst_edit=jnp.where(better, number, picked.worst_edit),
+            worst_edit=jnp.where(better, jnp.int32(number), picked.worst_edit),
         )
-        return (found, taken | counts), None
+        return found, taken | counts
 
-    numbers = jnp.arange(edits, dtype=jnp.int32)
-    (selected, _), _ = jax.lax.scan(
-        look, (nothing, jnp.zeros((), bool)), (numbers, margins.T, isolated), unroll=_UNROLL
-    )
-    return selected
+    so_far = (nothing, jnp.zeros(isolated.shape[1:], bool))
+    if edits > _UNROLL:
+        return jax.lax.fori_loop(0, edits, lambda e, carry: look(carry, e), so_far)[0]
+    for e in range(edits):
+        so_far = look(so_far, e)
+    return so_far[0]

@@ -1,5 +1,8 @@
 """Which pairs of an original and its edit count: eligibility and isolation (SPEC section 5)."""
 
+from functools import reduce
+from operator import or_
+
 import jax
 import jax.numpy as jnp
 
@@ -22,7 +25,7 @@ class Pair:
     made: jax.Array  # bool []
     eligible: jax.Array  # bool []
     isolated: jax.Array  # bool []
-    broke: jax.Array  # bool [D]: watched flags that differ on an eligible pair
+    broke: Flags  # watched flags that differ on an eligible pair
 
 
 def judge_pair(made: jax.Array, before: Flags, after: Flags, rule: Rule) -> Pair:
@@ -41,14 +44,12 @@ def judge_pair(made: jax.Array, before: Flags, after: Flags, rule: Rule) -> Pair
         `Pair` of scalars.
     """
     switched = jnp.zeros_like(made)
-    differs = []
+    differs = {}
     for d, name in enumerate(DETECTORS):
         off, on = ~getattr(before, name), getattr(after, name)
         switched |= rule.target[d] & off & on
-        differs.append(rule.watched[d] & (off == on))
+        differs[name] = rule.watched[d] & (off == on)
     eligible = made & switched
-    broke = [eligible & differ for differ in differs]
-    isolated = eligible
-    for differ in differs:
-        isolated &= ~differ
-    return Pair(made=made, eligible=eligible, isolated=isolated, broke=jnp.stack(broke))
+    isolated = eligible & ~reduce(or_, differs.values())
+    broke = Flags(**{name: eligible & differ for name, differ in differs.items()})
+    return Pair(made=made, eligible=eligible, isolated=isolated, broke=broke)

@@ -16,7 +16,7 @@ from herald_jax.kernels import cancellation, margins, membership, pairs, sums
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.rewards import Contracts, Measured, margin, measure, reward
-from herald_jax.types import Edit, Labels, Offer, Oracle, State, Visible, pytree
+from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visible, pytree
 
 EditFn = Callable[[State, Offer, Labels], Edit]
 OfferFn = Callable[[Visible, Oracle, jax.Array, int], jax.Array]
@@ -42,14 +42,21 @@ class Edited:
 
 
 @pytree
-class Outcome:
-    """What one operator did to each trajectory of a block, under every contract."""
+class Verdicts:
+    """Which edits of a block count."""
+
+    isolated: jax.Array  # bool [E, B]
+    edits: jax.Array  # int32 [B] edits made
+    eligible_edits: jax.Array  # int32 [B]
+    isolated_edits: jax.Array  # int32 [B]
+    broke: jax.Array  # int32 [D, B] eligible edits on which a watched flag differs
+
+
+@pytree
+class Scores:
+    """What the edits that count do to every contract."""
 
     selected: margins.Selected  # [J, B]
-    made: jax.Array  # int32 [B] edits
-    eligible: jax.Array  # int32 [B]
-    isolated: jax.Array  # int32 [B]
-    broke: jax.Array  # int32 [D, B] eligible edits on which a watched flag differs
     nonfinite: jax.Array  # int32 [J, B] isolated edits whose margin is not finite
 
 
@@ -173,48 +180,60 @@ def rewards(contracts: Contracts, originals: Measured, base: jax.Array | None) -
     return reward(contracts, originals, base)
 
 
-def _pairs(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rule) -> pairs.Pair:
-    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, None, -1, None), out_axes=-1)
-    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
-    return over_rows(made, originals.flags, edits.flags, rule)
-
-
-@partial(jax.jit, static_argnames="columns")
-def judge(
-    made: jax.Array,
-    originals: Measured,
-    edits: Measured,
-    contracts: Contracts,
-    rule: pairs.Rule,
-    base_margin: jax.Array | None,
-    *,
-    columns: tuple[str, ...],
-) -> Outcome:
-    """Margins, eligibility, isolation and both selectors, for all pairs of a block.
+@jax.jit
+def judge(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rule) -> Verdicts:
+    """Eligibility and isolation of all pairs of a block.
 
     Args:
         made: bool [E, B].
         originals: [B].
         edits: [E, B].
-        contracts: J rewards.
         rule: the operator's target and watched flags.
+
+    Returns:
+        `Verdicts`.
+    """
+    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, None, -1, None), out_axes=-1)
+    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
+    pair = over_rows(made, originals.flags, edits.flags, rule)
+    count = partial(jnp.sum, axis=-2, dtype=jnp.int32)
+    return Verdicts(
+        isolated=pair.isolated,
+        edits=count(pair.made),
+        eligible_edits=count(pair.eligible),
+        isolated_edits=count(pair.isolated),
+        broke=jnp.stack([count(getattr(pair.broke, name)) for name in DETECTORS]),
+    )
+
+
+@partial(jax.jit, static_argnames="columns")
+def score(
+    isolated: jax.Array,
+    originals: Measured,
+    edits: Measured,
+    contracts: Contracts,
+    base_margin: jax.Array | None,
+    *,
+    columns: tuple[str, ...],
+) -> Scores:
+    """Margins of all pairs of a block under all contracts, and what both selectors take.
+
+    Args:
+        isolated: bool [E, B] the pairs that count.
+        originals: [B].
+        edits: [E, B].
+        contracts: J rewards.
         base_margin: float32 [E, B], margins of a base reward that is given as numbers; None when
             all contracts are linear.
         columns: what the operator can change of `rewards.COLUMNS`.
 
     Returns:
-        `Outcome`.
+        `Scores`.
     """
     values = margin(contracts, originals, edits, base_margin, columns)
-    pair = _pairs(made, originals, edits, rule)
-    count = partial(jnp.sum, axis=-2, dtype=jnp.int32)
-    return Outcome(
-        selected=jax.vmap(margins.select, in_axes=-1, out_axes=-1)(values, pair.isolated),
-        made=count(pair.made),
-        eligible=count(pair.eligible),
-        isolated=count(pair.isolated),
-        broke=count(pair.broke),
-        nonfinite=count(pair.isolated[None] & ~jnp.isfinite(values)),
+    return Scores(
+        selected=margins.select(values, isolated),
+        nonfinite=jnp.sum(isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32),
     )
 
 
@@ -250,21 +269,18 @@ def sum_questions(
 
 @partial(jax.jit, static_argnames="columns")
 def count_readmitted(
-    made: jax.Array,
+    isolated: jax.Array,
     originals: Measured,
     edits: Measured,
     contracts: Contracts,
-    rule: pairs.Rule,
     base_margin: jax.Array | None,
-    rows: jax.Array,
     steps: cancellation.Steps,
     tie_tolerance: jax.Array,
     *,
     columns: tuple[str, ...],
 ) -> cancellation.Readmitted:
-    """Re-admitted pairs among the rows of a block (`rows`: bool [B]), for every step."""
+    """Re-admitted pairs of a block, for every step; arguments as `score`."""
     values = margin(contracts, originals, edits, base_margin, columns)
-    pair = _pairs(made, originals, edits, rule)
     return cancellation.readmit(
-        values, pair.isolated & rows, originals.flags, edits.flags, steps, tie_tolerance
+        values, isolated, originals.flags, edits.flags, steps, tie_tolerance
     )
