@@ -14,6 +14,9 @@ LEFT, RIGHT, TOP, BOTTOM = 40.0, 14.0, 30.0, 40.0
 # A bin whose lower edge is zero up to the tie tolerance holds successes only: ties count.
 TIE = 1e-5
 
+# A bar as narrow as its bin may be is hard to see.
+NARROWEST = 3.0
+
 
 def histogram(
     edges: Sequence[float],
@@ -51,9 +54,7 @@ def histogram(
             drawn.append(label(LEFT - 6, y(value) + 4, count(int(value)), anchor="end"))
     for left, right, height in zip(edges, edges[1:], counts, strict=False):
         if height:
-            kind = "bar succeeds" if left >= -TIE else "bar fails"
-            width = max(x(right) - x(left) - 0.8, 1.2)
-            drawn.append(rectangle(x(left) + 0.4, y(height), width, y(0.0) - y(height), kind))
+            drawn.append(bar(x(left), x(right), y(height), y(0.0), left >= -TIE))
     drawn.append(line(LEFT, y(0.0), WIDTH - RIGHT, y(0.0), "base"))
     for value in ticks(low, high, 5):
         drawn.append(line(x(value), y(0.0), x(value), y(0.0) + 4, "base"))
@@ -77,6 +78,13 @@ def histogram(
         description=f"{count(fails)} below zero, {count(succeeds)} at or above zero. "
         + "; ".join(bins),
     )
+
+
+def bar(left: float, right: float, top: float, foot: float, succeeds: bool) -> Markup:
+    """One bar; a narrow one is widened away from the dividing line, never across it."""
+    width = max(right - left - 0.8, NARROWEST)
+    start = left + 0.4 if succeeds else right - 0.4 - width
+    return rectangle(start, top, width, foot - top, f"bar {'succeeds' if succeeds else 'fails'}")
 
 
 def split(edges: Sequence[float], counts: Sequence[int]) -> tuple[int, int]:
