@@ -69,8 +69,9 @@ class Estimator:
         if len(seen) == 0:
             return [EMPTY] * len(columns)
         rows = tally.rows[columns[0], seen].astype(np.float64)
-        successes = tally.successes[np.ix_(columns, seen)].T.astype(np.float64)
-        totals = tally.totals[np.ix_(columns, seen)].T / self.scale
+        at = np.ix_(np.array(columns), seen)
+        successes = tally.successes[at].T.astype(np.float64)
+        totals = tally.totals[at].T / self.scale
         both = np.concatenate([successes, totals], axis=1)
         by_row = self.statistics.weighting == "row"
         if not by_row:

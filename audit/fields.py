@@ -6,14 +6,16 @@ part that gold labels reach is refused there (`audit.boundary`).
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import cast
 
 import jax
-import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
 
 from herald_jax.audit import boundary
 from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.generators import Generator
-from herald_jax.audit.operators import FAKE, GENERATOR, Operator
+from herald_jax.audit.operators import FAKE, Operator
 from herald_jax.kernels import membership
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
@@ -62,52 +64,49 @@ ORACLE_FIELDS = ("answers", "support_ids", "nodes")
 _CITED, _RETRIEVED, _SUPPORT, _OFFERED = 3, 4, 2, 2
 
 
-def _ids(width: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((width,), jnp.int32)
+def _shape(dtype: npt.DTypeLike, *shape: int) -> jax.Array:
+    """A shape that stands for an array while a function is traced."""
+    return cast(jax.Array, jax.ShapeDtypeStruct(shape, dtype))
 
 
-def _scalar(dtype: jnp.dtype) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((), dtype)
-
-
-_INT, _FLOAT, _BOOL = jnp.dtype("int32"), jnp.dtype("float32"), jnp.dtype("bool")
+_INT, _FLOAT, _BOOL = np.int32, np.float32, np.bool_
 
 
 def _limits() -> Limits:
-    return Limits(min_searches=_scalar(_INT), max_searches=_scalar(_INT))
+    return Limits(min_searches=_shape(_INT), max_searches=_shape(_INT))
 
 
 def _weights() -> FeatureWeights:
     return FeatureWeights(
-        precision=_scalar(_FLOAT),
-        recall=_scalar(_FLOAT),
-        hacking=jax.ShapeDtypeStruct((len(DETECTORS),), jnp.float32),
+        precision=_shape(_FLOAT),
+        recall=_shape(_FLOAT),
+        hacking=_shape(_FLOAT, len(DETECTORS)),
     )
 
 
 def visible_shapes() -> Visible:
     """Shapes of one small trajectory."""
     return Visible(
-        retrieved=_ids(_RETRIEVED),
-        citations=_ids(_CITED),
-        searches=_scalar(_INT),
-        invalid=_scalar(_INT),
-        repeated=_scalar(_BOOL),
-        answer_tokens=_scalar(_INT),
-        malformed=_scalar(_INT),
+        retrieved=_shape(_INT, _RETRIEVED),
+        citations=_shape(_INT, _CITED),
+        searches=_shape(_INT),
+        invalid=_shape(_INT),
+        repeated=_shape(_BOOL),
+        answer_tokens=_shape(_INT),
+        malformed=_shape(_INT),
     )
 
 
 def oracle_shapes() -> Oracle:
     """Shapes of its labels."""
     return Oracle(
-        support=_ids(_SUPPORT),
-        em=_scalar(_FLOAT),
-        f1=_scalar(_FLOAT),
-        gold_em=_scalar(_FLOAT),
-        gold_f1=_scalar(_FLOAT),
-        gold_tokens=_scalar(_INT),
-        is_gold=_scalar(_BOOL),
+        support=_shape(_INT, _SUPPORT),
+        em=_shape(_FLOAT),
+        f1=_shape(_FLOAT),
+        gold_em=_shape(_FLOAT),
+        gold_f1=_shape(_FLOAT),
+        gold_tokens=_shape(_INT),
+        is_gold=_shape(_BOOL),
     )
 
 
@@ -135,12 +134,10 @@ def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
     def described(
         visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
     ) -> tuple[State, Offer, Labels]:
-        if operator.offers == FAKE:
-            ids = fake
-        elif operator.offers == GENERATOR or isinstance(operator.offers, str):
-            ids = offered
-        else:
+        if callable(operator.offers):
             ids = operator.offers(visible, oracle, passages, _CITED)
+        else:
+            ids = fake if operator.offers == FAKE else offered
         state = membership.describe_state(visible, passages)
         offer = membership.describe_offer(ids, visible, passages)
         labels = membership.describe_labels(visible.citations, ids, oracle)
@@ -148,22 +145,20 @@ def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
             offer = jax.tree.map(lambda leaf: leaf[0], offer)
         return state, offer, labels
 
-    inputs = {
-        "visible": visible_shapes(),
-        "oracle": oracle_shapes(),
-        "passages": _scalar(_INT),
-        "offered": _ids(_OFFERED),
-        "fake": _ids(1),
-    }
-    state, offer, labels = jax.eval_shape(lambda: described(**_zeros(inputs)))
+    visible, oracle = visible_shapes(), oracle_shapes()
+    passages, offered, fake = _shape(_INT), _shape(_INT, _OFFERED), _shape(_INT, 1)
+    state, offer, labels = jax.eval_shape(described, visible, oracle, passages, offered, fake)
     return (
-        boundary.reach(from_records, **inputs),
+        boundary.reach(
+            from_records,
+            visible=visible,
+            oracle=oracle,
+            passages=passages,
+            offered=offered,
+            fake=fake,
+        ),
         boundary.reach(from_state, state=state, offer=offer, labels=labels),
     )
-
-
-def _zeros(tree: dict[str, object]) -> dict[str, object]:
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), tree)
 
 
 def operator_fields(operator: Operator) -> dict[str, list[str]]:
@@ -208,13 +203,13 @@ def moved_columns(operator: Operator) -> tuple[str, ...]:
         measured = measure(state, support, n_support, f1, limits, weights)
         return {name: column(measured, name) for name in COLUMNS}
 
-    described = jax.eval_shape(membership.describe_state, visible_shapes(), _scalar(_INT))
+    described = jax.eval_shape(membership.describe_state, visible_shapes(), _shape(_INT))
     found = boundary.reach(
         columns,
         state=described,
-        support=jax.ShapeDtypeStruct((_CITED,), jnp.bool_),
-        n_support=_scalar(_INT),
-        f1=_scalar(_FLOAT),
+        support=_shape(_BOOL, _CITED),
+        n_support=_shape(_INT),
+        f1=_shape(_FLOAT),
         limits=_limits(),
         weights=_weights(),
     )
@@ -229,7 +224,7 @@ def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach
             lambda visible, oracle, passages: offer(visible, oracle, passages, _OFFERED),
             visible=visible_shapes(),
             oracle=oracle_shapes(),
-            passages=_scalar(_INT),
+            passages=_shape(_INT),
         )
     ranking = generator.ranking
     if ranking is None or generator.index is None:
@@ -237,8 +232,8 @@ def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach
     return boundary.reach(
         lambda index, query, taken: ranking(index, query, taken, k=1),
         index=generator.index(corpus),
-        query=jax.ShapeDtypeStruct((1, 8), jnp.int32),
-        taken=jax.ShapeDtypeStruct((1, 8), jnp.int32),
+        query=_shape(_INT, 1, 8),
+        taken=_shape(_INT, 1, 8),
     )
 
 
@@ -284,7 +279,7 @@ def contract_fields(contracts: ContractSet, base_reads: Iterable[str] | None) ->
         columns,
         visible=visible_shapes(),
         oracle=oracle_shapes(),
-        passages=_scalar(_INT),
+        passages=_shape(_INT),
         limits=_limits(),
         weights=_weights(),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +31,7 @@ from herald_jax.kernels.sums import MAX_ROLLOUTS, margin_scale
 from herald_jax.manifest import Manifest
 from herald_jax.types import DETECTORS, FEATURES, Fault, InputError, Labels, Oracle, State, Visible
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
@@ -137,7 +139,7 @@ class Block:
         base = None if self.base is None else jnp.asarray(self.base, jnp.float32)
         return np.asarray(programs.rewards(self.setup.device_contracts, self.originals, base))
 
-    def gather(self, column: npt.NDArray[np.generic], padding: object) -> npt.NDArray[np.generic]:
+    def gather(self, column: npt.NDArray[Scalar], padding: float) -> npt.NDArray[Scalar]:
         """A column of the pool's rows in the order of the block."""
         out = np.full(len(self.place.rows), padding, column.dtype)
         out[self.real] = column[self.place.rows[self.real]]

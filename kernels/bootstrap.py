@@ -57,7 +57,7 @@ def resampled_sums(
     replicate = first + jnp.arange(block, dtype=jnp.uint32)
     keys = jax.vmap(replicate_keys, in_axes=(None, 0))(seed, replicate)
     # Without the barrier XLA on CPU works the keys out again for every draw.
-    offset, key = jax.lax.optimization_barrier(keys)  # type: ignore[no-untyped-call]
+    offset, key = jax.lax.optimization_barrier(keys)
     drawn = jax.vmap(draw_indices, in_axes=(0, 0, None, None))(offset, key, draw, n)
     # Draws beyond the n-th fall on row n, which holds zeros.
     drawn = jnp.where((draw < n)[None, :], drawn, n.astype(jnp.int32))
