@@ -17,8 +17,9 @@ from herald_jax.audit.report_names import (
     operator_order,
     words,
 )
+from herald_jax.audit.report_repairs import certificates
 from herald_jax.audit.report_scope import Scope
-from herald_jax.audit.verdict import certificates, verdict
+from herald_jax.audit.verdict import verdict
 from herald_jax.pages.forest import delta_bar
 from herald_jax.pages.templates import render
 from herald_jax.types import SYMBOLS
