@@ -120,7 +120,7 @@ PRIVATE = re.compile(
             r"(?<![\w.])/(?:work|root|home|Users|opt|mnt)/" + r"\w",
             r"[A-Z]:" + r"\\Users",
             r"(?:index|find|extra-index)-" + r"(?:url|links)",
-            r"\.pyenv" + r"|site-packages/",
+            r"\.py" + "env|site-" + "packages/",
         ]
     )
 )

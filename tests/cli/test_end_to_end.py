@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from herald_jax import __version__
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 REPORTS = ["report.html", "report.json", "report.md"]
 # Fewer replicates than the default: these tests are about the command, not about the figures.
 SETTINGS = "[statistics]\nreplicates = 200\n"
@@ -75,6 +77,22 @@ def test_python_gives_the_same_bytes(place: Path, monkeypatch: pytest.MonkeyPatc
     pool = load_pool(*find_pool_files("pool"))
     report = run(pool, load_manifest("audit.toml"))
     assert report.to_json() == (place / "out" / "report.json").read_bytes()
+
+
+def test_the_python_example_of_the_readme_runs(
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    (tmp_path / "herald-sample").symlink_to(place / "pool")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    *verdict, asr = capsys.readouterr().out.splitlines()
+    assert "40 questions" in verdict[0]
+    assert 0 <= float(asr) <= 1
 
 
 def test_report_draws_the_same_pages_again(herald: Herald, place: Path, tmp_path: Path) -> None:
