@@ -35,7 +35,7 @@ imports: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 wheel: setup
 	$(BIN)/python scripts/smoke_wheel.py
