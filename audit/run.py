@@ -44,6 +44,7 @@ def run(
     manifest: Manifest | None = None,
     *,
     base: BaseReward | None = None,
+    block_rows: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Audit a pool.
@@ -52,6 +53,8 @@ def run(
         pool: trajectories, corpus and labels (`data.load_pool`).
         manifest: settings; the defaults of SPEC.md when None.
         base: a reward that takes R0's place; None for the linear one of the manifest.
+        block_rows: trajectories that are on the device at once, a power of two; None chooses by
+            the size of the pool. It changes no figure.
         progress: called with a stage, how much of it is done, and how much there is.
 
     Returns:
@@ -61,7 +64,8 @@ def run(
         BoundaryError: a visible-only operator or generator can reach gold labels; nothing has run.
         InputError: a question has more rollouts than sums are exact for.
     """
-    return Audit(pool, manifest or Manifest(), base, progress or _silent).report()
+    audit = Audit(pool, manifest or Manifest(), base, block_rows, progress or _silent)
+    return audit.report()
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -72,7 +76,12 @@ class Audit:
     """One run."""
 
     def __init__(
-        self, pool: Pool, manifest: Manifest, base: BaseReward | None, progress: Progress
+        self,
+        pool: Pool,
+        manifest: Manifest,
+        base: BaseReward | None,
+        block_rows: int | None,
+        progress: Progress,
     ) -> None:
         self._pool = pool
         self._manifest = manifest
@@ -87,7 +96,7 @@ class Audit:
             variant=generators.bm25_variant,
         )
         self._trace(base)
-        self._setup: Setup = prepare(pool, manifest, self._contracts, base)
+        self._setup: Setup = prepare(pool, manifest, self._contracts, base, block_rows)
         self._tables = Tables(self._setup)
         self._statuses = Statuses()
         self._incidence = Incidence(manifest)

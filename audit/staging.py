@@ -147,7 +147,11 @@ class Block:
 
 
 def prepare(
-    pool: Pool, manifest: Manifest, contracts: ContractSet, base: BaseReward | None
+    pool: Pool,
+    manifest: Manifest,
+    contracts: ContractSet,
+    base: BaseReward | None,
+    block_rows: int | None = None,
 ) -> Setup:
     """Choose shapes for a pool and refuse what no shape fits.
 
@@ -184,7 +188,7 @@ def prepare(
             citations=bucket(max(longest.citations, longest.support), CITATION_WIDTHS),
             support=support,
         ),
-        block_rows=min(bucket(padded, BLOCK_ROWS), BLOCK_ROWS[-1]),
+        block_rows=block_rows or min(bucket(padded, BLOCK_ROWS), BLOCK_ROWS[-1]),
     )
 
 

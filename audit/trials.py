@@ -36,7 +36,8 @@ class Trial:
     base_margin: jax.Array | None  # float32 [E, B]
     columns: tuple[str, ...]  # of `rewards.COLUMNS` that the edits can change
     verdicts: programs.Verdicts
-    scores: programs.Scores  # under the contracts of the audit
+    margins: jax.Array  # float32 [J, E, B] under the contracts of the audit
+    scores: programs.Scores
 
     @cached_property
     def isolated(self) -> Mask:
@@ -64,14 +65,11 @@ class Trial:
 
     def scored(self, contracts: ContractSet) -> programs.Scores:
         """The same pairs under other contracts."""
-        return programs.score(
-            self.verdicts.isolated,
-            self.block.originals,
-            self.edits,
-            contracts.device(external_base=self.block.base is not None),
-            self.base_margin,
-            columns=self.columns,
+        device = contracts.device(external_base=self.block.base is not None)
+        values = programs.pair_margins(
+            self.block.originals, self.edits, device, self.base_margin, columns=self.columns
         )
+        return programs.pick(values, self.verdicts.isolated)
 
     def written_out(self) -> programs.Edited:
         """The edited trajectories themselves, which no figure needs."""
@@ -86,14 +84,12 @@ class Trial:
         """Pairs of some rows that a further penalty admits again."""
         setup = self.block.setup
         return programs.count_readmitted(
+            self.margins,
             self.verdicts.isolated & rows,
             self.block.originals,
             self.edits,
-            setup.device_contracts,
-            self.base_margin,
             steps,
             jnp.float32(setup.tie_tolerance),
-            columns=self.columns,
         )
 
 
@@ -159,15 +155,11 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
     verdicts = programs.judge(made, block.originals, edits, rule)
     columns = moved_columns(operator)
-    scores = programs.score(
-        verdicts.isolated,
-        block.originals,
-        edits,
-        setup.device_contracts,
-        margin,
-        columns=columns,
+    values = programs.pair_margins(
+        block.originals, edits, setup.device_contracts, margin, columns=columns
     )
-    return Trial(block, operator, offered, made, edits, margin, columns, verdicts, scores)
+    scores = programs.pick(values, verdicts.isolated)
+    return Trial(block, operator, offered, made, edits, margin, columns, verdicts, values, scores)
 
 
 def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:

@@ -55,8 +55,8 @@ def select(margins: jax.Array, isolated: jax.Array) -> Selected:
     def look(so_far: _Carry, number: jax.Array | int) -> _Carry:
         picked, taken = so_far
         margin, counts = margins[:, number], isolated[number]
-        finite = counts & jnp.isfinite(margin)
-        first = finite & ~taken
+        finite = counts[None] & jnp.isfinite(margin)
+        first = finite & ~taken[None]
         better = finite & (margin > picked.oracle_worst)
         found = Selected(
             first_visible=jnp.where(first, margin, picked.first_visible),

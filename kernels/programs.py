@@ -207,19 +207,17 @@ def judge(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rul
 
 
 @partial(jax.jit, static_argnames="columns")
-def score(
-    isolated: jax.Array,
+def pair_margins(
     originals: Measured,
     edits: Measured,
     contracts: Contracts,
     base_margin: jax.Array | None,
     *,
     columns: tuple[str, ...],
-) -> Scores:
-    """Margins of all pairs of a block under all contracts, and what both selectors take.
+) -> jax.Array:
+    """Margins of all pairs of a block under all contracts.
 
     Args:
-        isolated: bool [E, B] the pairs that count.
         originals: [B].
         edits: [E, B].
         contracts: J rewards.
@@ -228,9 +226,14 @@ def score(
         columns: what the operator can change of `rewards.COLUMNS`.
 
     Returns:
-        `Scores`.
+        float32 [J, E, B].
     """
-    values = margin(contracts, originals, edits, base_margin, columns)
+    return margin(contracts, originals, edits, base_margin, columns)
+
+
+@jax.jit
+def pick(values: jax.Array, isolated: jax.Array) -> Scores:
+    """What both selectors take of the pairs that count: values [J, E, B], isolated bool [E, B]."""
     return Scores(
         selected=margins.select(values, isolated),
         nonfinite=jnp.sum(isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32),
@@ -263,24 +266,20 @@ def sum_questions(
     grouped = (values.shape[0], -1, width)
     one = partial(sums.question_sums, scale=scale, tie_tolerance=tie_tolerance)
     return jax.vmap(one, in_axes=1, out_axes=1)(
-        values.reshape(grouped), (valid & rows).reshape(grouped)
+        values.reshape(grouped), (valid & rows[None]).reshape(grouped)
     )
 
 
-@partial(jax.jit, static_argnames="columns")
+@jax.jit
 def count_readmitted(
+    values: jax.Array,
     isolated: jax.Array,
     originals: Measured,
     edits: Measured,
-    contracts: Contracts,
-    base_margin: jax.Array | None,
     steps: cancellation.Steps,
     tie_tolerance: jax.Array,
-    *,
-    columns: tuple[str, ...],
 ) -> cancellation.Readmitted:
-    """Re-admitted pairs of a block, for every step; arguments as `score`."""
-    values = margin(contracts, originals, edits, base_margin, columns)
+    """Re-admitted pairs of a block, for every step; values [J, E, B], isolated bool [E, B]."""
     return cancellation.readmit(
         values, isolated, originals.flags, edits.flags, steps, tie_tolerance
     )

@@ -79,8 +79,8 @@ def reward(contracts: Contracts, measured: Measured, base: jax.Array | None) -> 
     Returns:
         float32 [J, ...].
     """
-    x = jnp.stack([column(measured, name) for name in COLUMNS])
-    return _product(contracts, x, contracts.weights, base)
+    x = [column(measured, name) for name in COLUMNS]
+    return _product(contracts, x, COLUMNS, base)
 
 
 def margin(
@@ -106,18 +106,26 @@ def margin(
         float32 [J, E, ...].
     """
     delta = [column(edits, name) - column(originals, name)[None] for name in columns]
-    weights = jnp.stack([contracts.weights[:, COLUMNS.index(name)] for name in columns], axis=1)
-    return _product(contracts, jnp.stack(delta), weights, base)
+    return _product(contracts, delta, columns, base)
 
 
 def _product(
-    contracts: Contracts, x: jax.Array, weights: jax.Array, base: jax.Array | None
+    contracts: Contracts,
+    x: Sequence[jax.Array],
+    columns: Sequence[str],
+    base: jax.Array | None,
 ) -> jax.Array:
-    chex.assert_axis_dimension(x, 0, weights.shape[1])
-    # HIGHEST: an accelerator's default product keeps 8 to 10 bits, less than the tie tolerance.
-    out = jnp.tensordot(weights, x, axes=1, precision=jax.lax.Precision.HIGHEST)
+    """The matrix product of some columns of W with as many rows of x: float32 [J, ...]."""
+    chex.assert_axis_dimension(contracts.weights, 1, len(COLUMNS))
+    behind = (-1,) + (1,) * x[0].ndim
+    out = jnp.zeros((contracts.weights.shape[0], *x[0].shape), jnp.float32)
+    # Written out over its short inner axis: a library's product rounds in an order that depends on
+    # the shape of the block (and on accelerators to fewer bits), and a margin must not. On CPU it
+    # takes the same time.
+    for name, row in zip(columns, x, strict=True):
+        out += contracts.weights[:, COLUMNS.index(name)].reshape(behind) * row[None]
     if base is None:
         return out
-    share = contracts.base.reshape((-1,) + (1,) * base.ndim)
+    share = contracts.base.reshape(behind)
     # A contract without the base stays finite where the base is not.
     return out + jnp.where(share == 0, 0.0, share * base[None])

@@ -88,7 +88,7 @@ def differences(expected: Any, got: Any, path: str = "") -> list[str]:
             if path == "" and key in APART:
                 continue
             if key not in got:
-                if value not in (0, {}, []):
+                if _figures(value):
                     found.append(f"{path}.{key}: missing, expected {value!r:.80}")
                 continue
             found += differences(value, got[key], f"{path}.{key}")
@@ -104,6 +104,11 @@ def differences(expected: Any, got: Any, path: str = "") -> list[str]:
             else:
                 found += differences(item, named[_step(item)], f"{path}[{_step(item)}]")
         return found
+    if isinstance(expected, list) and any(isinstance(item, float) for item in expected):
+        if not isinstance(got, list) or len(got) != len(expected):
+            return [f"{path}: {expected} against {got}"]
+        pairs = enumerate(zip(expected, got, strict=True))
+        return [found for i, (a, b) in pairs for found in differences(a, b, f"{path}[{i}]")]
     if isinstance(expected, list):
         return [] if sorted(expected) == sorted(got) else [f"{path}: {expected} against {got}"]
     if isinstance(expected, float) or (isinstance(expected, int) and isinstance(got, float)):
@@ -112,6 +117,13 @@ def differences(expected: Any, got: Any, path: str = "") -> list[str]:
         )
         return [] if near else [f"{path}: {expected!r} against {got!r}"]
     return [] if expected == got else [f"{path}: {expected!r} against {got!r}"]
+
+
+def _figures(value: Any) -> bool:
+    """Whether there is a figure in a tree; a count of zero may be left out."""
+    if isinstance(value, dict | list):
+        return any(map(_figures, value.values() if isinstance(value, dict) else value))
+    return value is None or isinstance(value, bool) or value != 0
 
 
 def _step(item: dict[str, Any]) -> tuple[Any, ...]:
