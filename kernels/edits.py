@@ -24,7 +24,7 @@ def slot_positions(state: State) -> jax.Array:
     usable = state.present & state.real & state.retrieved
     width = state.ids.shape[0]
     position = jnp.arange(width, dtype=jnp.int32)
-    lowest = jnp.min(jnp.where(usable, position, width))
+    lowest = jnp.min(jnp.where(usable, position, width), initial=width)
     slot = jnp.sum(jnp.where(position == lowest, state.ids, 0))
     return jnp.any(usable) & state.present & (state.ids == slot)
 
@@ -117,7 +117,10 @@ def unsupported_citation(state: State, offer: Offer, labels: Labels) -> Edit:
     # the first place of its id, so that earlier leaders of other ids are what counts.
     position = jnp.arange(state.ids.shape[0], dtype=jnp.int32)
     same = state.ids[:, None] == state.ids[None, :]
-    own = jnp.min(jnp.where(same & leader[None, :], position[None, :], position.size), axis=1)
+    width = position.size
+    own = jnp.min(
+        jnp.where(same & leader[None, :], position[None, :], width), axis=1, initial=width
+    )
     turn = jnp.sum(leader[None, :] & (position[None, :] < own[:, None]), axis=1, dtype=jnp.int32)
     dealt = jax.tree.map(lambda column: _deal(column, turn), offer)
     enough = jnp.sum(offer.present, dtype=jnp.int32) >= jnp.sum(leader, dtype=jnp.int32)

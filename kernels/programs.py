@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from herald_jax.kernels import cancellation, margins, membership, pairs, sums
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
-from herald_jax.kernels.rewards import Contracts, Measured, margin, measure, reward
+from herald_jax.kernels.rewards import Contracts, Measured, Moved, column, margin, measure, reward
 from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visible, pytree
 
 EditFn = Callable[[State, Offer, Labels], Edit]
@@ -52,14 +52,6 @@ class Verdicts:
     broke: jax.Array  # int32 [D, B] eligible edits on which a watched flag differs
 
 
-@pytree
-class Scores:
-    """What the edits that count do to every contract."""
-
-    selected: margins.Selected  # [J, B]
-    nonfinite: jax.Array  # int32 [J, B] isolated edits whose margin is not finite
-
-
 @jax.jit
 def describe(visible: Visible, passages: jax.Array) -> State:
     """States of a block: [R, B] and [C, B] -> [C, B]."""
@@ -67,16 +59,18 @@ def describe(visible: Visible, passages: jax.Array) -> State:
 
 
 @jax.jit
-def describe_offer(ids: jax.Array, visible: Visible, passages: jax.Array) -> Offer:
-    """What is known of offered ids: int32 [K, B] -> `Offer` [K, B]."""
-    batched = jax.vmap(membership.describe_offer, in_axes=(-1, -1, None), out_axes=-1)
-    return batched(ids, visible, passages)
+def describe_offer(
+    ids: jax.Array, visible: Visible, oracle: Oracle, passages: jax.Array
+) -> tuple[Offer, Labels]:
+    """What is known of offered ids int32 [K, B], and what gold says of them and of the citations."""
 
+    def one(offered: jax.Array, row: Visible, gold: Oracle) -> tuple[Offer, Labels]:
+        return (
+            membership.describe_offer(offered, row, passages),
+            membership.describe_labels(row.citations, offered, gold),
+        )
 
-@jax.jit
-def label(citations: jax.Array, offered: jax.Array, oracle: Oracle) -> Labels:
-    """Labels of cited [C, B] and offered [K, B] ids."""
-    return jax.vmap(membership.describe_labels, in_axes=-1, out_axes=-1)(citations, offered, oracle)
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(ids, visible, oracle)
 
 
 @partial(jax.jit, static_argnames=("offers", "width"))
@@ -138,26 +132,43 @@ def apply(state: State, offer: Offer, labels: Labels, *, edit: EditFn, each: boo
     return jax.vmap(edits, in_axes=-1, out_axes=-1)(state, offer, labels)
 
 
-@partial(jax.jit, static_argnames=("edit", "each"))
+@partial(jax.jit, static_argnames=("edit", "each", "columns"))
 def measure_edits(
-    state: State, offer: Offer, labels: Labels, rules: Rules, *, edit: EditFn, each: bool
-) -> tuple[jax.Array, Measured]:
+    state: State,
+    offer: Offer,
+    labels: Labels,
+    rules: Rules,
+    *,
+    edit: EditFn,
+    each: bool,
+    columns: tuple[str, ...],
+) -> tuple[jax.Array, Moved]:
     """What rewards see of all edits of a block by one operator; arguments as `apply`.
 
     The edited trajectories themselves are never written to memory.
 
+    Args:
+        state: [C, B].
+        offer: [K, B].
+        labels: [C, B].
+        rules: thresholds and weights.
+        edit: the operator (`kernels.edits`).
+        each: one edit for each id on offer, else one edit with all of them.
+        columns: what the operator can change of `rewards.COLUMNS`.
+
     Returns:
-        Whether each edit was made, bool [E, B], and `Measured` [E, B].
+        Whether each edit was made, bool [E, B], and those columns [E, B].
     """
     edits = partial(edit_each if each else edit_once, edit)
 
-    def one(row: State, offered: Offer, gold: Labels) -> tuple[jax.Array, Measured]:
+    def one(row: State, offered: Offer, gold: Labels) -> tuple[jax.Array, Moved]:
         edited = edits(row, offered, gold)
 
-        def numbers(done: Edited) -> Measured:
-            return measure(
+        def numbers(done: Edited) -> Moved:
+            measured = measure(
                 done.state, done.support, gold.n_support, done.f1, rules.limits, rules.weights
             )
+            return {name: column(measured, name) for name in columns}
 
         return edited.made, jax.vmap(numbers, in_axes=-1, out_axes=-1)(edited)
 
@@ -165,13 +176,15 @@ def measure_edits(
 
 
 @jax.jit
-def measure_originals(state: State, labels: Labels, rules: Rules) -> Measured:
+def measure_originals(state: State, oracle: Oracle, rules: Rules) -> Measured:
     """Features and detectors of the logged trajectories: `Measured` [B]."""
 
-    def one(row: State, gold: Labels) -> Measured:
-        return measure(row, gold.support, gold.n_support, gold.f1, rules.limits, rules.weights)
+    def one(row: State, gold: Oracle) -> Measured:
+        support = membership.member(row.ids, gold.support)
+        n_support = jnp.sum(gold.support >= 0, dtype=jnp.int32)
+        return measure(row, support, n_support, gold.f1, rules.limits, rules.weights)
 
-    return jax.vmap(one, in_axes=-1, out_axes=-1)(state, labels)
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(state, oracle)
 
 
 @jax.jit
@@ -181,7 +194,7 @@ def rewards(contracts: Contracts, originals: Measured, base: jax.Array | None) -
 
 
 @jax.jit
-def judge(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rule) -> Verdicts:
+def judge(made: jax.Array, originals: Measured, edits: Moved, rule: pairs.Rule) -> Verdicts:
     """Eligibility and isolation of all pairs of a block.
 
     Args:
@@ -193,27 +206,23 @@ def judge(made: jax.Array, originals: Measured, edits: Measured, rule: pairs.Rul
     Returns:
         `Verdicts`.
     """
-    over_edits = jax.vmap(pairs.judge_pair, in_axes=(-1, None, -1, None), out_axes=-1)
-    over_rows = jax.vmap(over_edits, in_axes=(-1, -1, -1, None), out_axes=-1)
-    pair = over_rows(made, originals.flags, edits.flags, rule)
-    count = partial(jnp.sum, axis=-2, dtype=jnp.int32)
+    before = jax.tree.map(lambda flag: flag[None], originals.flags)
+    pair = pairs.judge_pair(made, before, edits, rule)
+    count = partial(jnp.sum, axis=0, dtype=jnp.int32)
+    none = jnp.zeros(made.shape[1:], jnp.int32)
+    broke = [count(pair.broke[name]) if name in pair.broke else none for name in DETECTORS]
     return Verdicts(
         isolated=pair.isolated,
-        edits=count(pair.made),
+        edits=count(made),
         eligible_edits=count(pair.eligible),
         isolated_edits=count(pair.isolated),
-        broke=jnp.stack([count(getattr(pair.broke, name)) for name in DETECTORS]),
+        broke=jnp.stack(broke),
     )
 
 
-@partial(jax.jit, static_argnames="columns")
+@jax.jit
 def pair_margins(
-    originals: Measured,
-    edits: Measured,
-    contracts: Contracts,
-    base_margin: jax.Array | None,
-    *,
-    columns: tuple[str, ...],
+    originals: Measured, edits: Moved, contracts: Contracts, base_margin: jax.Array | None
 ) -> jax.Array:
     """Margins of all pairs of a block under all contracts.
 
@@ -223,27 +232,28 @@ def pair_margins(
         contracts: J rewards.
         base_margin: float32 [E, B], margins of a base reward that is given as numbers; None when
             all contracts are linear.
-        columns: what the operator can change of `rewards.COLUMNS`.
 
     Returns:
         float32 [J, E, B].
     """
-    return margin(contracts, originals, edits, base_margin, columns)
+    return margin(contracts, originals, edits, base_margin)
 
 
 @jax.jit
-def pick(values: jax.Array, isolated: jax.Array) -> Scores:
-    """What both selectors take of the pairs that count: values [J, E, B], isolated bool [E, B]."""
-    return Scores(
-        selected=margins.select(values, isolated),
-        nonfinite=jnp.sum(isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32),
-    )
+def select(values: jax.Array, isolated: jax.Array) -> margins.Selected:
+    """What both selectors take: values float32 [J, E, B], isolated bool [E, B] -> [J, B]."""
+    return margins.select(values, isolated)
+
+
+@jax.jit
+def count_nonfinite(values: jax.Array, isolated: jax.Array) -> jax.Array:
+    """Isolated pairs whose margin is not finite: [J, E, B], [E, B] -> int32 [J, B]."""
+    return jnp.sum(isolated[None] & ~jnp.isfinite(values), axis=1, dtype=jnp.int32)
 
 
 @partial(jax.jit, static_argnames="width")
 def sum_questions(
     values: jax.Array,
-    valid: jax.Array,
     rows: jax.Array,
     scale: jax.Array,
     tie_tolerance: jax.Array,
@@ -253,8 +263,7 @@ def sum_questions(
     """Sums over the rollouts of each question of a block.
 
     Args:
-        values: float32 [J, B] selected margins.
-        valid: bool [J, B].
+        values: float32 [J, B] selected margins; one that is not finite does not count.
         rows: bool [B], the rows of the table.
         scale: float32 [] of the fixed point (`sums.margin_scale`).
         tie_tolerance: float32 [].
@@ -263,11 +272,9 @@ def sum_questions(
     Returns:
         `QuestionSums` [J, G].
     """
-    grouped = (values.shape[0], -1, width)
     one = partial(sums.question_sums, scale=scale, tie_tolerance=tie_tolerance)
-    return jax.vmap(one, in_axes=1, out_axes=1)(
-        values.reshape(grouped), (valid & rows[None]).reshape(grouped)
-    )
+    grouped = values.reshape(values.shape[0], -1, width)
+    return jax.vmap(one, in_axes=(1, 0), out_axes=1)(grouped, rows.reshape(-1, width))
 
 
 @jax.jit
@@ -275,11 +282,9 @@ def count_readmitted(
     values: jax.Array,
     isolated: jax.Array,
     originals: Measured,
-    edits: Measured,
+    edits: Moved,
     steps: cancellation.Steps,
     tie_tolerance: jax.Array,
 ) -> cancellation.Readmitted:
     """Re-admitted pairs of a block, for every step; values [J, E, B], isolated bool [E, B]."""
-    return cancellation.readmit(
-        values, isolated, originals.flags, edits.flags, steps, tie_tolerance
-    )
+    return cancellation.readmit(values, isolated, originals.flags, edits, steps, tie_tolerance)

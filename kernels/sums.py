@@ -32,10 +32,11 @@ class QuestionSums:
 
 
 def margin_scale(bound: float) -> float:
-    """Largest power of two s with s · bound below 2^29.
+    """Largest power of two s with s · bound below 2^29, at most 2^100.
 
     Args:
-        bound: no margin is larger in absolute value; finite, at least 0.
+        bound: no margin is larger in absolute value; finite, at least 0. Margins are float32, so
+            that a bound beyond the largest of them says no more than that one.
 
     Returns:
         The scale of `question_sums`, a power of two that float32 holds.
@@ -45,33 +46,34 @@ def margin_scale(bound: float) -> float:
     """
     if not math.isfinite(bound) or bound < 0:
         raise ValueError(f"bound of margins must be finite and not negative, got {bound}")
-    exponent = MARGIN_BITS - 1 - math.frexp(max(bound, 2.0**-90))[1]
+    reach = min(max(bound, 2.0**-90), float(np.finfo(np.float32).max))
+    exponent = MARGIN_BITS - 1 - math.frexp(reach)[1]
     return float(2.0 ** min(exponent, 100))
 
 
 def question_sums(
-    margins: jax.Array, valid: jax.Array, *, scale: jax.Array, tie_tolerance: jax.Array
+    margins: jax.Array, rows: jax.Array, *, scale: jax.Array, tie_tolerance: jax.Array
 ) -> QuestionSums:
     """Sums over one question.
 
     Args:
-        margins: float32 [J, M].
-        valid: bool [J, M], which of them count; the others may hold anything.
+        margins: float32 [J, M]; one that is not finite does not count (SPEC section 13.9).
+        rows: bool [M], the rollouts that the table is over.
         scale: float32 [], from `margin_scale`.
         tie_tolerance: float32 []; a margin of at least minus this is a success.
 
     Returns:
         `QuestionSums`.
     """
-    counted = jnp.where(valid, margins, 0.0)
-    fixed = jnp.round(counted * scale).astype(jnp.int32)
-    success = valid & (margins >= -tie_tolerance)
+    counted = rows[None] & jnp.isfinite(margins)
+    fixed = jnp.round(jnp.where(counted, margins, 0.0) * scale).astype(jnp.int32)
+    success = counted & (margins >= -tie_tolerance)
     return QuestionSums(
-        rows=jnp.sum(valid, axis=1, dtype=jnp.int32),
+        rows=jnp.sum(counted, axis=1, dtype=jnp.int32),
         successes=jnp.sum(success, axis=1, dtype=jnp.int32),
         high=jnp.sum(fixed >> LOW_BITS, axis=1, dtype=jnp.int32),
         low=jnp.sum(fixed & ((1 << LOW_BITS) - 1), axis=1, dtype=jnp.int32),
-        largest=jnp.max(jnp.where(valid, margins, -jnp.inf), axis=1, initial=-jnp.inf),
+        largest=jnp.max(jnp.where(counted, margins, -jnp.inf), axis=1, initial=-jnp.inf),
     )
 
 

@@ -1,0 +1,127 @@
+"""An operator tried on a block by the programs of an audit, and by the reference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from reference import operators
+from reference.operators import OPERATORS as REFERENCE
+from reference.pairs import Outcome, outcome
+from reference.rewards import Contract, Judged, contracts, features, judge
+from reference.settings import BASE_CONTRACTS, Settings
+from trajectory_arrays import Row, Rows, Widths, encode, rules
+
+from herald_jax.audit.operators import FAKE, GENERATOR, OPERATORS
+from herald_jax.audit.trials import FAKE_CODE, operator_rule
+from herald_jax.kernels import programs
+from herald_jax.kernels.rewards import COLUMNS, Contracts, Measured
+from herald_jax.types import DETECTORS, FEATURES, PAD, Labels, Offer, Oracle, State, Visible
+
+
+@dataclass(frozen=True)
+class Trial:
+    visible: Visible
+    oracle: Oracle
+    state: State
+    labels: Labels
+    offer: Offer
+    originals: Measured  # [B]
+    made: jax.Array  # bool [E, B]
+    edits: Measured  # [E, B]
+    verdicts: programs.Verdicts
+
+
+def candidates(row: Row, corpus: Sequence[str], most: int) -> list[str]:
+    """Passages that a generator may propose, in an order that is not that of their codes."""
+    trajectory = row.trajectory
+    taken = {*operators.retrieved_ids(trajectory), *trajectory["citations"]}
+    fresh = [name for name in sorted(corpus) if name not in taken]
+    return (fresh[1::2] + fresh[::2])[:most]
+
+
+def offered_ids(name: str, block: Rows, widths: Widths, most: int, encoded) -> jax.Array:
+    """int32 [K, B]."""
+    operator = OPERATORS[name]
+    visible, oracle, codes = encoded
+    if callable(operator.offers):
+        width = max(widths.support, 8) if operator.each else widths.citations
+        return programs.oracle_offers(
+            visible, oracle, codes.passages, offers=operator.offers, width=width
+        )
+    if operator.offers == GENERATOR:
+        lists = [candidates(row, block.corpus, most) for row in block.rows]
+        return jnp.stack([jnp.asarray(codes.padded(ids, most)) for ids in lists], axis=-1)
+    only = FAKE_CODE if operator.offers == FAKE else PAD
+    return jnp.full((1, len(block.rows)), only, jnp.int32)
+
+
+def attempt(
+    name: str,
+    block: Rows,
+    widths: Widths = Widths(),  # noqa: B008
+    *,
+    most: int = 8,
+    settings: Settings | None = None,
+) -> Trial:
+    """All edits of a block by the operator of a name, at most `most` by a generator."""
+    settings = settings or Settings()
+    operator = OPERATORS[name]
+    encoded = encode(block, widths, settings)
+    visible, oracle, codes = encoded
+    offered = offered_ids(name, block, widths, most, encoded)
+    state = programs.describe(visible, codes.passages)
+    offer = programs.describe_offer(offered, visible, codes.passages)
+    labels = programs.label(visible.citations, offered, oracle)
+    measuring = rules(settings)
+    made, edits = programs.measure_edits(
+        state, offer, labels, measuring, edit=operator.edit, each=operator.each
+    )
+    originals = programs.measure_originals(state, labels, measuring)
+    rule = operator_rule(operator, settings.min_searches)
+    verdicts = programs.judge(made, originals, edits, rule)
+    return Trial(visible, oracle, state, labels, offer, originals, made, edits, verdicts)
+
+
+def reference_edits(name: str, row: Row, corpus: Sequence[str], most: int = 8) -> list[dict]:
+    return REFERENCE[name].edits(row.trajectory, row.gold, corpus, candidates(row, corpus, most))
+
+
+def reference_outcome(
+    name: str, row: Row, corpus: Sequence[str], settings: Settings, most: int = 8
+) -> Outcome:
+    def judged(trajectory: dict) -> Judged:
+        return judge(trajectory, row.gold, corpus, settings)
+
+    edits = [judged(edited) for edited in reference_edits(name, row, corpus, most)]
+    return outcome(judged(row.trajectory), edits, REFERENCE[name], settings)
+
+
+def reference_column(trajectory: dict, row: Row, corpus: Sequence[str], settings: Settings):
+    """Features and detectors under one another, float64 [X]."""
+    flags = judge(trajectory, row.gold, corpus, settings).flags
+    values = features(trajectory, row.gold, flags, settings)
+    return np.array([values[n] for n in FEATURES] + [float(flags[n]) for n in DETECTORS])
+
+
+def columns(measured: Measured) -> np.ndarray:
+    """Features and detectors under one another, float32 [X, ...]."""
+    return np.stack(
+        [np.asarray(getattr(measured.features, name)) for name in FEATURES]
+        + [np.asarray(getattr(measured.flags, name), np.float32) for name in DETECTORS]
+    )
+
+
+def contract_matrix(named: dict[str, Contract]) -> Contracts:
+    """The reference's contracts as rows of a matrix."""
+    weights = np.zeros((len(named), len(COLUMNS)), np.float32)
+    for row, contract in enumerate(named.values()):
+        for name, weight in BASE_CONTRACTS[contract.base].items():
+            weights[row, COLUMNS.index(name)] = weight
+        for name, weight in contract.penalties.items():
+            weights[row, COLUMNS.index(name)] = -weight
+    return Contracts(weights=jnp.asarray(weights), base=jnp.zeros(len(named), jnp.float32))
+
+
+ALL_CONTRACTS = contracts(Settings())
