@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from herald_jax.audit.operators import Operator
-from herald_jax.kernels.rewards import Measured
+from herald_jax.kernels.rewards import Measured, Moved
 
 Numbers = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class BaseReward(Protocol):
         operator: Operator,
         rows: npt.NDArray[np.int32],
         offered: npt.NDArray[np.int32],
-        measured: Measured,
+        moved: Moved,
     ) -> Numbers:
         """Rewards of edits.
 
@@ -51,7 +51,7 @@ class BaseReward(Protocol):
             operator: which edit.
             rows: int32 [B].
             offered: int32 [K, B] ids on offer, the edit's own argument.
-            measured: features and detectors of the edits, [E, B].
+            moved: features and detectors that the edits can change, [E, B].
 
         Returns:
             float64 [E, B]; what stands where no edit was made is not read.

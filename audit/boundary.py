@@ -214,9 +214,13 @@ def _while(equation: Any, inputs: list[Sources]) -> list[Sources]:
 
 def _scan(equation: Any, inputs: list[Sources]) -> list[Sources]:
     params = equation.params
-    consts = inputs[: params["num_consts"]]
-    carry = inputs[params["num_consts"] : params["num_consts"] + params["num_carry"]]
-    rows = inputs[params["num_consts"] + params["num_carry"] :]
+    if "num_consts" in params:
+        n_consts, n_carry = params["num_consts"], params["num_carry"]
+    else:  # JAX 0.12 on
+        n_consts, n_carry, _ = (len(part) for part in params["ft_in"].unpack())
+    consts = inputs[:n_consts]
+    carry = inputs[n_consts : n_consts + n_carry]
+    rows = inputs[n_consts + n_carry :]
     while True:
         out = _follow(params["jaxpr"], [*consts, *carry, *rows])
         stepped, stacked = out[: len(carry)], out[len(carry) :]

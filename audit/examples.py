@@ -13,7 +13,7 @@ from herald_jax.audit.operators import OPERATORS, Operator
 from herald_jax.audit.staging import Mask, Setup, stage_block
 from herald_jax.audit.tables import ORACLE_WORST
 from herald_jax.audit.trials import FAKE_CODE, Trial, attempt
-from herald_jax.data.blocks import GroupBlock, power_of_two
+from herald_jax.data.blocks import GroupBlock
 from herald_jax.data.pool import Pool
 from herald_jax.data.records import Step, Trajectory
 from herald_jax.kernels import rewards
@@ -29,21 +29,18 @@ class Examples:
         """Start at nothing; `sections.worst_examples` of the manifest says how many are kept."""
         self._setup = setup
         self._keep = setup.manifest.sections.worst_examples
-        self._worst: dict[tuple[str, str], list[tuple[float, int, int]]] = {}
+        self._worst: dict[tuple[str, str], list[tuple[float, int]]] = {}
 
     def add(self, operator: str, trial: Trial, rows: Mask) -> None:
         """Look at some rows of a block."""
         if not self._keep:
             return
-        margins, valid, edits = trial.worst
-        place = trial.block.place.rows
+        place, margins = trial.block.place.rows, trial.worst
         for j, contract in enumerate(self._setup.contracts.names):
-            counted = np.flatnonzero(valid[j] & rows)
+            counted = np.flatnonzero(rows & np.isfinite(margins[j]))
             # Of equal margins the lowest row stands first, so that block order does not matter.
             order = np.lexsort((place[counted], -margins[j, counted]))[: self._keep]
-            new = [
-                (-float(margins[j, at]), int(place[at]), int(edits[j, at])) for at in counted[order]
-            ]
+            new = [(-float(margins[j, at]), int(place[at])) for at in counted[order]]
             so_far = self._worst.get((operator, contract), [])
             self._worst[operator, contract] = heapq.nsmallest(self._keep, so_far + new)
 
@@ -59,7 +56,7 @@ class Examples:
                 {
                     row
                     for contract in self._setup.contracts.names
-                    for _, row, _ in self._worst.get((operator, contract), [])
+                    for _, row in self._worst.get((operator, contract), [])
                 }
             )
             if not places:
@@ -68,7 +65,8 @@ class Examples:
             edited = trial.written_out()
             column = {row: at for at, row in enumerate(places)}
             for contract in self._setup.contracts.names:
-                for margin, row, edit in self._worst.get((operator, contract), []):
+                for margin, row in self._worst.get((operator, contract), []):
+                    edit = _worst_edit(trial, self._setup.contracts.index(contract), column[row])
                     found.append(
                         {
                             "operator": operator,
@@ -82,7 +80,7 @@ class Examples:
         return found
 
     def _again(self, operator: Operator, places: list[int], candidates_of: Any) -> Trial:
-        rows = np.full(max(self._setup.block_rows, power_of_two(len(places))), PAD, np.int32)
+        rows = np.full(max(self._setup.block_rows, len(places)), PAD, np.int32)
         rows[: len(places)] = places
         block = stage_block(
             self._setup, GroupBlock(rows=rows, groups=np.full(len(rows), PAD, np.int32), width=1)
@@ -96,14 +94,21 @@ class Examples:
         external = trial.base_margin is not None
         weights = dict(zip(COLUMNS, contracts.weights(external)[row], strict=True))
         terms = {}
-        for name in trial.columns:
-            after = float(rewards.column(trial.edits, name)[edit, column])
+        for name in trial.moved:
+            after = float(trial.moved[name][edit, column])
             before = float(rewards.column(trial.block.originals, name)[column])
             if weights[name] and after != before:
                 terms[name] = float(weights[name]) * (after - before)
         if trial.base_margin is not None and contracts.base[row]:
             terms["base"] = float(trial.base_margin[edit, column])
         return terms
+
+
+def _worst_edit(trial: Trial, contract: int, column: int) -> int:
+    """The isolated edit of largest margin, the first among equals."""
+    margins = np.asarray(trial.margins[contract, :, column])
+    counts = np.asarray(trial.verdicts.isolated[:, column]) & np.isfinite(margins)
+    return int(np.where(counts, margins, -np.inf).argmax())
 
 
 def _pair(pool: Pool, edited: Edited, row: int, column: int, edit: int) -> dict[str, Any]:

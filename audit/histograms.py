@@ -23,9 +23,8 @@ class Histograms:
 
     def add(self, operator: str, trial: Trial, rows: Mask) -> None:
         """Count some rows of a block."""
-        margins, valid, _ = trial.worst
         for j, contract in enumerate(self._contracts):
-            counted = margins[j, valid[j] & rows]
+            counted = trial.worst[j, rows & np.isfinite(trial.worst[j])]
             # A tie is a success and stands right of 0 whatever rounding made of it.
             shifted = counted.astype(np.float64) + trial.block.setup.tie_tolerance
             cells, sizes = np.unique(

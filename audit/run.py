@@ -31,6 +31,7 @@ from herald_jax.audit.trials import Trial, attempt
 from herald_jax.audit.utility import Utility
 from herald_jax.data.blocks import group_blocks
 from herald_jax.data.pool import Pool
+from herald_jax.kernels import programs
 from herald_jax.kernels.exact import ExactSum
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
 from herald_jax.search import CorpusIndex
@@ -369,5 +370,8 @@ class Audit:
 
 def _nonfinite(trial: Trial, rows: Mask, names: tuple[str, ...]) -> dict[str, int]:
     """Isolated pairs of some rows whose margin is not finite, by contract."""
-    counts = np.asarray(trial.scores.nonfinite)[:, rows].sum(axis=1)
+    if trial.base_margin is None:
+        return {}  # a linear contract always has a number
+    found = np.asarray(programs.count_nonfinite(trial.margins, trial.verdicts.isolated))
+    counts = found[:, rows].sum(axis=1)
     return {name: int(count) for name, count in zip(names, counts, strict=True) if count}

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import jax.numpy as jnp
-
 from herald_jax.audit.contracts import ContractSet, stack, subset_name, subsets
 from herald_jax.audit.staging import Mask
 from herald_jax.audit.tables import Tables
@@ -25,14 +23,8 @@ class Scales:
         """Count the common rows of a block."""
         for operator in self._operators:
             trial = trials[operator]
-            picked = trial.scored(self._contracts).selected
-            tables.add_values(
-                ("scales", operator),
-                trial.block,
-                jnp.asarray(picked.oracle_worst),
-                jnp.asarray(picked.worst_valid),
-                common & trial.isolated,
-            )
+            worst = trial.selected_under(self._contracts).oracle_worst
+            tables.add_values(("scales", operator), trial.block, worst, common & trial.isolated)
 
     def report(self, tables: Tables) -> dict[str, Any]:
         """`{scale: {operator: {subset: {"asr", "mean_margin"}}}}`; no question, no entry."""

@@ -33,20 +33,20 @@ class Tables:
             trial: an operator's outcome on a block.
             rows: bool [B] rows of the table; those without an isolated pair never count.
         """
-        values, valid = trial.values
-        self.add_values(key, trial.block, values, valid, rows & trial.isolated)
+        picked = trial.selected
+        for selector, values in zip(
+            SELECTORS, (picked.first_visible, picked.oracle_worst), strict=True
+        ):
+            self.add_values((*key, selector), trial.block, values, rows & trial.isolated)
 
-    def add_values(
-        self, key: Key, block: Block, values: jax.Array, valid: jax.Array, rows: Mask
-    ) -> None:
-        """Count margins of a block's rows: values and valid [columns, B]."""
+    def add_values(self, key: Key, block: Block, values: jax.Array, rows: Mask) -> None:
+        """Count margins of a block's rows: values [columns, B]."""
         if key not in self._tallies:
             self._tallies[key] = Tally(len(values), len(self._setup.pool.question_ids))
         if not rows.any():
             return
         sums = programs.sum_questions(
             values,
-            valid,
             rows,
             jnp.float32(self._setup.scale),
             jnp.float32(self._setup.tie_tolerance),
@@ -56,7 +56,7 @@ class Tables:
 
     def values_of(self, kind: str) -> list[str]:
         """The second parts of the keys of one kind of table, sorted."""
-        return sorted(key[1] for key in self._tallies if key[0] == kind)
+        return sorted({key[1] for key in self._tallies if key[0] == kind})
 
     def columns(self, key: Key) -> list[Cell]:
         """Cells of a table, one a column; computed once."""
@@ -68,10 +68,12 @@ class Tables:
     def table(self, key: Key, selectors: tuple[str, ...] = SELECTORS) -> dict[str, dict[str, Cell]]:
         """`{selector: {contract: CELL}}` of a table."""
         names = self._setup.contracts.names
-        cells = self.columns(key) or [EMPTY] * (2 * len(names))
-        halves = dict(zip(SELECTORS, (cells[: len(names)], cells[len(names) :]), strict=True))
-        return {selector: dict(zip(names, halves[selector], strict=True)) for selector in selectors}
+        found = {}
+        for selector in selectors:
+            cells = self.columns((*key, selector)) or [EMPTY] * len(names)
+            found[selector] = dict(zip(names, cells, strict=True))
+        return found
 
     def cell(self, key: Key, selector: str, contract: str) -> dict[str, Any]:
         """One cell."""
-        return self.table(key)[selector][contract]
+        return self.table(key, (selector,))[selector][contract]

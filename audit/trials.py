@@ -6,7 +6,6 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.fields import moved_columns
@@ -14,8 +13,9 @@ from herald_jax.audit.operators import FAKE, GENERATOR, Operator
 from herald_jax.audit.staging import Block, Codes, Floats, Mask
 from herald_jax.kernels import programs
 from herald_jax.kernels.cancellation import Readmitted, Steps
+from herald_jax.kernels.margins import Selected
 from herald_jax.kernels.pairs import Rule
-from herald_jax.kernels.rewards import Measured
+from herald_jax.kernels.rewards import Moved
 from herald_jax.types import DETECTORS, PAD, Labels, Offer
 
 # The code of a made-up id: no passage and no id of any log has it.
@@ -31,13 +31,11 @@ class Trial:
     block: Block
     operator: Operator
     offered: jax.Array  # int32 [K, B]
-    made: jax.Array  # bool [E, B]
-    edits: Measured  # [E, B]
+    moved: Moved  # [E, B]
     base_margin: jax.Array | None  # float32 [E, B]
-    columns: tuple[str, ...]  # of `rewards.COLUMNS` that the edits can change
     verdicts: programs.Verdicts
     margins: jax.Array  # float32 [J, E, B] under the contracts of the audit
-    scores: programs.Scores
+    selected: Selected  # [J, B]
 
     @cached_property
     def isolated(self) -> Mask:
@@ -45,31 +43,15 @@ class Trial:
         return self.block.real & (np.asarray(self.verdicts.isolated_edits) > 0)
 
     @cached_property
-    def values(self) -> tuple[jax.Array, jax.Array]:
-        """Margins of both selectors under each other, float32 [2J, B], and whether they count."""
-        picked = self.scores.selected
-        return (
-            jnp.concatenate([picked.first_visible, picked.oracle_worst]),
-            jnp.concatenate([picked.first_valid, picked.worst_valid]),
-        )
+    def worst(self) -> Floats:
+        """Oracle-worst margins, -inf where none counts: float32 [J, B]."""
+        return np.asarray(self.selected.oracle_worst)
 
-    @cached_property
-    def worst(self) -> tuple[Floats, Mask, npt.NDArray[np.int32]]:
-        """Oracle-worst margins [J, B], whether they count, and the edits that they come from."""
-        picked = self.scores.selected
-        return (
-            np.asarray(picked.oracle_worst),
-            np.asarray(picked.worst_valid),
-            np.asarray(picked.worst_edit),
-        )
-
-    def scored(self, contracts: ContractSet) -> programs.Scores:
+    def selected_under(self, contracts: ContractSet) -> Selected:
         """The same pairs under other contracts."""
         device = contracts.device(external_base=self.block.base is not None)
-        values = programs.pair_margins(
-            self.block.originals, self.edits, device, self.base_margin, columns=self.columns
-        )
-        return programs.pick(values, self.verdicts.isolated)
+        values = programs.pair_margins(self.block.originals, self.moved, device, self.base_margin)
+        return programs.select(values, self.verdicts.isolated)
 
     def written_out(self) -> programs.Edited:
         """The edited trajectories themselves, which no figure needs."""
@@ -87,7 +69,7 @@ class Trial:
             self.margins,
             self.verdicts.isolated & rows,
             self.block.originals,
-            self.edits,
+            self.moved,
             steps,
             jnp.float32(setup.tie_tolerance),
         )
@@ -141,30 +123,25 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
     """
     setup = block.setup
     offered = offers(block, operator, candidates)
-    made, edits = programs.measure_edits(
+    made, moved = programs.measure_edits(
         block.state,
         *described(block, offered),
         setup.rules,
         edit=operator.edit,
         each=operator.each,
+        columns=moved_columns(operator),
     )
-    margin = None
+    base_margin = None
     if setup.base is not None and block.base is not None:
-        after = setup.base.edits(operator, block.place.rows, np.asarray(offered), edits)
-        margin = jnp.asarray(after - block.base[None], jnp.float32)
+        after = setup.base.edits(operator, block.place.rows, np.asarray(offered), moved)
+        base_margin = jnp.asarray(after - block.base[None], jnp.float32)
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
-    verdicts = programs.judge(made, block.originals, edits, rule)
-    columns = moved_columns(operator)
-    values = programs.pair_margins(
-        block.originals, edits, setup.device_contracts, margin, columns=columns
-    )
-    scores = programs.pick(values, verdicts.isolated)
-    return Trial(block, operator, offered, made, edits, margin, columns, verdicts, values, scores)
+    verdicts = programs.judge(made, block.originals, moved, rule)
+    margins = programs.pair_margins(block.originals, moved, setup.device_contracts, base_margin)
+    selected = programs.select(margins, verdicts.isolated)
+    return Trial(block, operator, offered, moved, base_margin, verdicts, margins, selected)
 
 
 def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:
     """What is known of the ids on offer to a block, and what gold says."""
-    return (
-        programs.describe_offer(offered, block.visible, block.setup.passages),
-        programs.label(block.visible.citations, offered, block.oracle),
-    )
+    return programs.describe_offer(offered, block.visible, block.oracle, block.setup.passages)

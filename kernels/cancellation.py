@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from herald_jax.kernels.detectors import Flags
+from herald_jax.kernels.rewards import Moved
 from herald_jax.types import DETECTORS, pytree
 
 
@@ -33,7 +34,7 @@ def readmit(
     margins: jax.Array,
     isolated: jax.Array,
     before: Flags,
-    after: Flags,
+    after: Moved,
     steps: Steps,
     tie_tolerance: jax.Array,
 ) -> Readmitted:
@@ -43,14 +44,20 @@ def readmit(
         margins: float32 [J, E, ...].
         isolated: bool [E, ...].
         before: detectors of the originals, [...].
-        after: detectors of the edits, [E, ...].
+        after: columns that the edits can change, [E, ...].
         steps: pairs of contracts.
         tie_tolerance: float32 [].
 
     Returns:
         `Readmitted`, summed over every axis of the pairs.
     """
-    freed = jnp.stack([getattr(before, name)[None] & ~getattr(after, name) for name in DETECTORS])
+    unmoved = jnp.zeros(isolated.shape, bool)
+    freed = jnp.stack(
+        [
+            getattr(before, name)[None] & ~after[name] if name in after else unmoved
+            for name in DETECTORS
+        ]
+    )
 
     def one(step: tuple[jax.Array, jax.Array, jax.Array]) -> Readmitted:
         start, end, added = step

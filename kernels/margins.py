@@ -45,8 +45,8 @@ def select(margins: jax.Array, isolated: jax.Array) -> Selected:
     def look(so_far: _Carry, number: jax.Array | int) -> _Carry:
         first, worst, taken = so_far
         margin, counts = margins[:, number], isolated[number]
-        first = jnp.where(counts & ~taken, margin, first)
-        better = counts & jnp.isfinite(margin) & (margin > worst)
+        first = jnp.where((counts & ~taken)[None], margin, first)
+        better = counts[None] & jnp.isfinite(margin) & (margin > worst)
         return first, jnp.where(better, margin, worst), taken | counts
 
     so_far = (

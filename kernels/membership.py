@@ -52,6 +52,11 @@ def first_occurrence(ids: jax.Array) -> jax.Array:
     return ~jnp.any((ids[:, None] == ids[None, :]) & earlier, axis=1) & (ids >= 0)
 
 
+def size(ids: jax.Array) -> jax.Array:
+    """How many ids a list holds: int32 [X] -> int32 []."""
+    return jnp.sum(ids >= 0, dtype=jnp.int32)
+
+
 def is_real(ids: jax.Array, passages: jax.Array) -> jax.Array:
     """True for ids of the corpus: codes 0 .. passages - 1 (`types.arrays`)."""
     return (ids >= 0) & (ids < passages)
@@ -106,7 +111,7 @@ def describe_labels(citations: jax.Array, offered: jax.Array, oracle: Oracle) ->
     return Labels(
         support=member(citations, oracle.support),
         offered_support=member(offered, oracle.support),
-        n_support=jnp.sum(oracle.support >= 0, dtype=jnp.int32),
+        n_support=size(oracle.support),
         f1=oracle.f1,
         gold_f1=oracle.gold_f1,
         gold_tokens=oracle.gold_tokens,

@@ -1,12 +1,10 @@
 """Which pairs of an original and its edit count: eligibility and isolation (SPEC section 5)."""
 
-from functools import reduce
-from operator import or_
-
 import jax
 import jax.numpy as jnp
 
 from herald_jax.kernels.detectors import Flags
+from herald_jax.kernels.rewards import Moved
 from herald_jax.types import DETECTORS, pytree
 
 
@@ -22,34 +20,36 @@ class Rule:
 class Pair:
     """Verdict on one pair; each implies the one before."""
 
-    made: jax.Array  # bool []
     eligible: jax.Array  # bool []
     isolated: jax.Array  # bool []
-    broke: Flags  # watched flags that differ on an eligible pair
+    broke: Moved  # bool []: watched flags that differ on an eligible pair
 
 
-def judge_pair(made: jax.Array, before: Flags, after: Flags, rule: Rule) -> Pair:
+def judge_pair(made: jax.Array, before: Flags, after: Moved, rule: Rule) -> Pair:
     """Whether a pair is eligible and isolated.
 
     eligible = made ∧ ¬target(original) ∧ target(edit); isolated = eligible ∧ no watched flag
     differs.
 
     Args:
-        made: bool [].
+        made: bool [], or with any axes, those of `after`.
         before: detectors of the original.
-        after: detectors of the edit.
+        after: detectors of the edit that it can change, by name; other columns are not read.
         rule: the operator's.
 
     Returns:
-        `Pair` of scalars.
+        `Pair`.
     """
     switched = jnp.zeros_like(made)
     differs = {}
     for d, name in enumerate(DETECTORS):
-        off, on = ~getattr(before, name), getattr(after, name)
-        switched |= rule.target[d] & off & on
-        differs[name] = rule.watched[d] & (off == on)
+        if name in after:
+            off, on = ~getattr(before, name), after[name]
+            switched |= rule.target[d] & off & on
+            differs[name] = rule.watched[d] & (off == on)
     eligible = made & switched
-    isolated = eligible & ~reduce(or_, differs.values())
-    broke = Flags(**{name: eligible & differ for name, differ in differs.items()})
-    return Pair(made=made, eligible=eligible, isolated=isolated, broke=broke)
+    isolated = eligible
+    for differ in differs.values():
+        isolated &= ~differ
+    broke = {name: eligible & differ for name, differ in differs.items()}
+    return Pair(eligible=eligible, isolated=isolated, broke=broke)

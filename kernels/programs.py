@@ -62,7 +62,7 @@ def describe(visible: Visible, passages: jax.Array) -> State:
 def describe_offer(
     ids: jax.Array, visible: Visible, oracle: Oracle, passages: jax.Array
 ) -> tuple[Offer, Labels]:
-    """What is known of offered ids int32 [K, B], and what gold says of them and of the citations."""
+    """What is known of offered ids, int32 [K, B], and what gold says of them and of citations."""
 
     def one(offered: jax.Array, row: Visible, gold: Oracle) -> tuple[Offer, Labels]:
         return (
@@ -181,7 +181,7 @@ def measure_originals(state: State, oracle: Oracle, rules: Rules) -> Measured:
 
     def one(row: State, gold: Oracle) -> Measured:
         support = membership.member(row.ids, gold.support)
-        n_support = jnp.sum(gold.support >= 0, dtype=jnp.int32)
+        n_support = membership.size(gold.support)
         return measure(row, support, n_support, gold.f1, rules.limits, rules.weights)
 
     return jax.vmap(one, in_axes=-1, out_axes=-1)(state, oracle)

@@ -5,7 +5,8 @@ under one another as the column x(τ) of length X = F + D; a contract is a row o
 that is no linear function of x (a user's own) enters as the number base(τ).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import chex
 import jax
@@ -18,6 +19,10 @@ from herald_jax.types import DETECTORS, FEATURES, State, pytree
 # Columns of x, in order.
 COLUMNS = (*FEATURES, *DETECTORS)
 
+# The columns of edits that an operator can change at all, by name: features as float32, detectors
+# as bool. The others are those of the original and have no part in a margin.
+Moved: TypeAlias = Mapping[str, jax.Array]
+
 
 @pytree
 class Contracts:
@@ -29,7 +34,7 @@ class Contracts:
 
 @pytree
 class Measured:
-    """What rewards see of a trajectory, or of edits with one more axis."""
+    """What rewards see of a trajectory."""
 
     features: Features
     flags: Flags
@@ -62,10 +67,9 @@ def measure(
 
 
 def column(measured: Measured, name: str) -> jax.Array:
-    """One column of x, as float32: a feature or a detector by its name."""
-    found = measured.features if name in FEATURES else measured.flags
-    values: jax.Array = getattr(found, name)
-    return values.astype(jnp.float32)
+    """A feature or a detector by its name: float32 or bool."""
+    values: jax.Array = getattr(measured.features if name in FEATURES else measured.flags, name)
+    return values
 
 
 def reward(contracts: Contracts, measured: Measured, base: jax.Array | None) -> jax.Array:
@@ -79,16 +83,12 @@ def reward(contracts: Contracts, measured: Measured, base: jax.Array | None) -> 
     Returns:
         float32 [J, ...].
     """
-    x = [column(measured, name) for name in COLUMNS]
-    return _product(contracts, x, COLUMNS, base)
+    x = {name: column(measured, name).astype(jnp.float32) for name in COLUMNS}
+    return _product(contracts, x, base)
 
 
 def margin(
-    contracts: Contracts,
-    originals: Measured,
-    edits: Measured,
-    base: jax.Array | None,
-    columns: Sequence[str],
+    contracts: Contracts, originals: Measured, edits: Moved, base: jax.Array | None
 ) -> jax.Array:
     """Every contract's margin of every pair: M = W (x(edit) − x(original)) + b · base margin.
 
@@ -98,32 +98,30 @@ def margin(
     Args:
         contracts: J rewards.
         originals: trajectories [...].
-        edits: their edits [E, ...].
+        edits: columns that their edits can change, [E, ...].
         base: float32 [E, ...] margins of the base reward, or None.
-        columns: the columns of x that the edit can change; the others have no part in a margin.
 
     Returns:
         float32 [J, E, ...].
     """
-    delta = [column(edits, name) - column(originals, name)[None] for name in columns]
-    return _product(contracts, delta, columns, base)
+    delta = {
+        name: values.astype(jnp.float32) - column(originals, name).astype(jnp.float32)[None]
+        for name, values in edits.items()
+    }
+    return _product(contracts, delta, base)
 
 
-def _product(
-    contracts: Contracts,
-    x: Sequence[jax.Array],
-    columns: Sequence[str],
-    base: jax.Array | None,
-) -> jax.Array:
-    """The matrix product of some columns of W with as many rows of x: float32 [J, ...]."""
+def _product(contracts: Contracts, x: Moved, base: jax.Array | None) -> jax.Array:
+    """The matrix product of W with some of the rows of x: float32 [J, ...]."""
     chex.assert_axis_dimension(contracts.weights, 1, len(COLUMNS))
-    behind = (-1,) + (1,) * x[0].ndim
-    out = jnp.zeros((contracts.weights.shape[0], *x[0].shape), jnp.float32)
+    rows = [(i, x[name][None]) for i, name in enumerate(COLUMNS) if name in x]
+    behind = (-1,) + (1,) * (rows[0][1].ndim - 1)
     # Written out over its short inner axis: a library's product rounds in an order that depends on
     # the shape of the block (and on accelerators to fewer bits), and a margin must not. On CPU it
     # takes the same time.
-    for name, row in zip(columns, x, strict=True):
-        out += contracts.weights[:, COLUMNS.index(name)].reshape(behind) * row[None]
+    out = jnp.zeros((), jnp.float32)
+    for i, row in rows:
+        out = out + contracts.weights[:, i].reshape(behind) * row
     if base is None:
         return out
     share = contracts.base.reshape(behind)

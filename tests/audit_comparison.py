@@ -94,10 +94,9 @@ def differences(expected: Any, got: Any, path: str = "") -> list[str]:
             found += differences(value, got[key], f"{path}.{key}")
         return found
     if isinstance(expected, list) and expected and isinstance(expected[0], dict):
+        # A file of expected figures may hold some of the entries only.
         named = {_step(item): item for item in got}
-        found = [f"{path}: {len(expected)} entries against {len(got)}"] * (
-            len(expected) != len(got)
-        )
+        found = []
         for item in expected:
             if _step(item) not in named:
                 found.append(f"{path}[{_step(item)}]: missing")

@@ -58,16 +58,17 @@ def group_blocks(question: NDArray[np.int32], block_rows: int) -> list[GroupBloc
 
     Args:
         question: int32 [n] question number of each row, ascending.
-        block_rows: B, a power of two. A question with more rows gets a block of its own.
+        block_rows: the most trajectories of a block; a multiple of 64 gives one shape to all
+            questions of up to 64 rollouts. A question with more rows gets a block of its own.
 
     Returns:
         Blocks ordered by width, then by question. Each question is in exactly one of them.
 
     Raises:
-        ValueError: `question` is not ascending or `block_rows` is no power of two.
+        ValueError: `question` is not ascending or `block_rows` is not positive.
     """
-    if block_rows < 1 or block_rows != power_of_two(block_rows):
-        raise ValueError(f"block_rows is a power of two, not {block_rows}")
+    if block_rows < 1:
+        raise ValueError(f"a block holds at least one row, not {block_rows}")
     if np.any(np.diff(question) < 0):
         raise ValueError("rows must be sorted by question")
     numbers, first, count = np.unique(question, return_index=True, return_counts=True)
