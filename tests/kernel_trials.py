@@ -14,10 +14,13 @@ from reference.settings import BASE_CONTRACTS, Settings
 from trajectory_arrays import Row, Rows, Widths, encode, rules
 
 from herald_jax.audit.operators import FAKE, GENERATOR, OPERATORS
-from herald_jax.audit.trials import FAKE_CODE, operator_rule
 from herald_jax.kernels import programs
-from herald_jax.kernels.rewards import COLUMNS, Contracts, Measured
+from herald_jax.kernels.pairs import Rule
+from herald_jax.kernels.rewards import COLUMNS, Contracts, Measured, Moved
 from herald_jax.types import DETECTORS, FEATURES, PAD, Labels, Offer, Oracle, State, Visible
+
+# No id of any test has this code.
+FAKE_CODE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Trial:
     offer: Offer
     originals: Measured  # [B]
     made: jax.Array  # bool [E, B]
-    edits: Measured  # [E, B]
+    edits: Moved  # [E, B]
     verdicts: programs.Verdicts
 
 
@@ -41,7 +44,9 @@ def candidates(row: Row, corpus: Sequence[str], most: int) -> list[str]:
     return (fresh[1::2] + fresh[::2])[:most]
 
 
-def offered_ids(name: str, block: Rows, widths: Widths, most: int, encoded) -> jax.Array:
+def offered_ids(
+    name: str, block: Rows, widths: Widths, most: int, encoded
+) -> jax.Array | np.ndarray:
     """int32 [K, B]."""
     operator = OPERATORS[name]
     visible, oracle, codes = encoded
@@ -52,9 +57,18 @@ def offered_ids(name: str, block: Rows, widths: Widths, most: int, encoded) -> j
         )
     if operator.offers == GENERATOR:
         lists = [candidates(row, block.corpus, most) for row in block.rows]
-        return jnp.stack([jnp.asarray(codes.padded(ids, most)) for ids in lists], axis=-1)
+        return np.stack([codes.padded(ids, most) for ids in lists], axis=-1)
     only = FAKE_CODE if operator.offers == FAKE else PAD
-    return jnp.full((1, len(block.rows)), only, jnp.int32)
+    return np.full((1, len(block.rows)), only, np.int32)
+
+
+def rule_of(name: str, min_searches: int = 1) -> Rule:
+    operator = OPERATORS[name]
+    watched = operator.watched(min_searches)
+    return Rule(
+        target=jnp.array([name == operator.target for name in DETECTORS]),
+        watched=jnp.array([name in watched for name in DETECTORS]),
+    )
 
 
 def attempt(
@@ -72,15 +86,13 @@ def attempt(
     visible, oracle, codes = encoded
     offered = offered_ids(name, block, widths, most, encoded)
     state = programs.describe(visible, codes.passages)
-    offer = programs.describe_offer(offered, visible, codes.passages)
-    labels = programs.label(visible.citations, offered, oracle)
+    offer, labels = programs.describe_offer(offered, visible, oracle, codes.passages)
     measuring = rules(settings)
     made, edits = programs.measure_edits(
-        state, offer, labels, measuring, edit=operator.edit, each=operator.each
+        state, offer, labels, measuring, edit=operator.edit, each=operator.each, columns=COLUMNS
     )
-    originals = programs.measure_originals(state, labels, measuring)
-    rule = operator_rule(operator, settings.min_searches)
-    verdicts = programs.judge(made, originals, edits, rule)
+    originals = programs.measure_originals(state, oracle, measuring)
+    verdicts = programs.judge(made, originals, edits, rule_of(name, settings.min_searches))
     return Trial(visible, oracle, state, labels, offer, originals, made, edits, verdicts)
 
 
@@ -105,12 +117,9 @@ def reference_column(trajectory: dict, row: Row, corpus: Sequence[str], settings
     return np.array([values[n] for n in FEATURES] + [float(flags[n]) for n in DETECTORS])
 
 
-def columns(measured: Measured) -> np.ndarray:
+def stacked(moved: Moved) -> np.ndarray:
     """Features and detectors under one another, float32 [X, ...]."""
-    return np.stack(
-        [np.asarray(getattr(measured.features, name)) for name in FEATURES]
-        + [np.asarray(getattr(measured.flags, name), np.float32) for name in DETECTORS]
-    )
+    return np.stack([np.asarray(moved[name], np.float32) for name in COLUMNS])
 
 
 def contract_matrix(named: dict[str, Contract]) -> Contracts:

@@ -98,8 +98,7 @@ def stack(trees):
     """Trajectories side by side, along the last axis."""
     first = trees[0]
     columns = {
-        name: jnp.stack([jnp.asarray(getattr(tree, name)) for tree in trees], axis=-1)
-        for name in vars(first)
+        name: np.stack([getattr(tree, name) for tree in trees], axis=-1) for name in vars(first)
     }
     return type(first)(**columns)
 

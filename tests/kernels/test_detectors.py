@@ -23,7 +23,7 @@ def flags_of(state, support, limits):
 def flags(block, widths=Widths(), chosen=None):  # noqa: B008
     visible, oracle, codes = encode(block, widths)
     state = programs.describe(visible, codes.passages)
-    labels = programs.label(visible.citations, visible.citations, oracle)
+    _, labels = programs.describe_offer(visible.citations, visible, oracle, codes.passages)
     found = flags_of(state, labels.support, rules(chosen).limits)
     return [
         {name: bool(getattr(found, name)[row]) for name in DETECTORS}

@@ -5,7 +5,7 @@ import pytest
 import trajectory_strategies as strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_trials import attempt, columns, reference_column, reference_edits
+from kernel_trials import attempt, reference_column, reference_edits, stacked
 from reference.settings import Settings
 from trajectory_arrays import Row, Rows, Widths
 
@@ -19,7 +19,7 @@ ROWS = 4
 def check(name, block, widths=Widths(), *, most=8):  # noqa: B008
     """Every edit that the kernel makes is the reference's, in order, and there are no others."""
     trial = attempt(name, block, widths, most=most)
-    made, found = np.asarray(trial.made), columns(trial.edits)
+    made, found = np.asarray(trial.made), stacked(trial.edits)
     for number, row in enumerate(block.rows):
         expected = [
             reference_column(edited, row, block.corpus, Settings())
@@ -62,7 +62,7 @@ def one(name, *, steps=(), answer="mill", citations=(), support=(), answers=("go
     check(name, block)
     trial = attempt(name, block)
     return [
-        {flag: bool(getattr(trial.edits.flags, flag)[edit, 0]) for flag in DETECTORS}
+        {flag: bool(trial.edits[flag][edit, 0]) for flag in DETECTORS}
         for edit in np.flatnonzero(np.asarray(trial.made)[:, 0])
     ]
 

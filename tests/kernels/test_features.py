@@ -21,8 +21,7 @@ ROWS = 4
 def measured(block, widths=Widths()):  # noqa: B008
     visible, oracle, codes = encode(block, widths)
     state = programs.describe(visible, codes.passages)
-    labels = programs.label(visible.citations, visible.citations, oracle)
-    return programs.measure_originals(state, labels, rules()).features
+    return programs.measure_originals(state, oracle, rules()).features
 
 
 def expected(block):
@@ -130,7 +129,7 @@ def test_grounding_takes_one_trajectory_or_many():
     )
     visible, oracle, codes = encode(block, Widths())
     state = programs.describe(visible, codes.passages)
-    labels = programs.label(visible.citations, visible.citations, oracle)
+    _, labels = programs.describe_offer(visible.citations, visible, oracle, codes.passages)
     batch = jax.vmap(features.grounding, in_axes=(-1, -1, -1, None))(
         state, labels.support, labels.n_support, rules().weights
     )

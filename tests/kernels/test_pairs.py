@@ -5,14 +5,13 @@ import pytest
 import trajectory_strategies as strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_trials import attempt, reference_outcome
+from kernel_trials import attempt, reference_outcome, rule_of
 from reference.operators import OPERATORS as REFERENCE
 from reference.pairs import is_eligible, is_isolated
 from reference.rewards import Judged
 from reference.settings import Settings
 
 from herald_jax.audit.operators import OPERATORS
-from herald_jax.audit.trials import operator_rule
 from herald_jax.kernels import programs
 from herald_jax.kernels.detectors import Flags
 from herald_jax.kernels.pairs import Rule, judge_pair
@@ -21,9 +20,9 @@ from herald_jax.types import DETECTORS, VISIBLE_FLAGS
 ROWS = 4
 
 
-def flags_of(bits):
-    """Flags from bool [D, ...]."""
-    return Flags(**{name: jnp.asarray(bits[d]) for d, name in enumerate(DETECTORS)})
+def named(bits):
+    """Detectors by name from bool [D, ...]."""
+    return {name: jnp.asarray(bits[d]) for d, name in enumerate(DETECTORS)}
 
 
 @pytest.mark.parametrize("min_searches", [1, 2])
@@ -33,9 +32,9 @@ def test_against_the_reference_on_any_flags(name, min_searches):
     bits = rng.random((2, len(DETECTORS), 600)) < 0.5
     # Most pairs differ in few flags, as those of real edits do.
     bits[1, :, :400] = bits[0, :, :400] ^ (rng.random((len(DETECTORS), 400)) < 0.2)
-    rule = operator_rule(OPERATORS[name], min_searches)
+    rule = rule_of(name, min_searches)
     made = jnp.asarray(np.arange(600) % 5 > 0)
-    verdict = judge_pair(made, flags_of(bits[0]), flags_of(bits[1]), rule)
+    verdict = judge_pair(made, Flags(**named(bits[0])), named(bits[1]), rule)
     pair = jax.tree.map(np.asarray, verdict)
     chosen, operator = Settings(min_searches=min_searches), REFERENCE[name]
     for number in range(600):
@@ -46,7 +45,7 @@ def test_against_the_reference_on_any_flags(name, min_searches):
         eligible = bool(made[number]) and is_eligible(before, after, operator)
         isolated = eligible and is_isolated(before, after, operator, chosen)
         assert (pair.eligible[number], pair.isolated[number]) == (eligible, isolated)
-        broke = [flag for flag in DETECTORS if getattr(pair.broke, flag)[number]]
+        broke = [flag for flag in DETECTORS if pair.broke[flag][number]]
         assert bool(broke) == (eligible and not isolated)
         assert all(before.flags[flag] != after.flags[flag] for flag in broke)
     assert pair.isolated.any()
@@ -67,7 +66,7 @@ def test_no_search_and_under_retrieval_excuse_each_other_at_one_search_alone():
                 target=jnp.array([name == target for name in DETECTORS]),
                 watched=jnp.array([n in VISIBLE_FLAGS and n not in twins for n in DETECTORS]),
             )
-            pair = judge_pair(made, flags_of(before), flags_of(after), rule)
+            pair = judge_pair(made, Flags(**named(before)), named(after), rule)
             assert pair.eligible.all()
             assert bool(pair.isolated[0]) == isolated
 
@@ -106,7 +105,7 @@ def test_what_broke_counts_eligible_edits_only(block):
         jnp.zeros_like(trial.made),
         trial.originals,
         trial.edits,
-        operator_rule(OPERATORS["same_final_deletion"], 1),
+        rule_of("same_final_deletion"),
     )
     assert not unmade.isolated.any()
     assert not unmade.broke.any()
