@@ -138,12 +138,25 @@ class Audit:
     def report(self) -> Report:
         """Run, and put the report together."""
         self._propose()
-        total = len(group_blocks(self._pool.rows.question, self._setup.block_rows))
-        for done, block in enumerate(stage(self._setup)):
-            self._progress("auditing", done, total)
+        blocks = len(group_blocks(self._pool.rows.question, self._setup.block_rows))
+        # A block's operators are steps of their own: with a small pool there is one block alone,
+        # and the first call of each compiles.
+        self._steps = blocks * (len(self._names()) + 2)
+        self._step = 0
+        for block in stage(self._setup):
             self._add(block)
-        self._progress("auditing", total, total)
-        return Report(self._assemble())
+        self._progress("auditing", self._steps, self._steps)
+        keys = self._tables.keys()
+        for done, key in enumerate(keys):
+            self._progress("estimating", done, len(keys))
+            self._tables.columns(key)
+        found = self._assemble()
+        self._progress("estimating", len(keys), len(keys))
+        return Report(found)
+
+    def _advance(self) -> None:
+        self._progress("auditing", self._step, self._steps)
+        self._step += 1
 
     def _propose(self) -> None:
         """Candidates of every visible generator in use, as many as its largest budget."""
@@ -177,15 +190,16 @@ class Audit:
         manifest, tables = self._manifest, self._tables
         rows = select(block, manifest.data.selection)
         self._count(block, rows)
-        trials = {
-            name: attempt(block, OPERATORS[name], self._candidates_of(block))
-            for name in self._names()
-        }
-        for name, trial in trials.items():
+        trials = {}
+        for name in self._names():
+            self._advance()
+            trial = trials[name] = attempt(block, OPERATORS[name], self._candidates_of(block))
             self._statuses.add(name, trial, rows)
             tables.add(("operators", name), trial, rows)
             self._nonfinite.update(_nonfinite(trial, rows, self._contracts.names))
+        self._advance()
         self._add_common(block, rows, trials)
+        self._advance()
         if LAUNDERING.name in trials:
             self._add_laundering(block, rows, trials[LAUNDERING.name])
 
@@ -245,7 +259,6 @@ class Audit:
 
     def _assemble(self) -> dict[str, Any]:
         manifest, tables, pool = self._manifest, self._tables, self._pool
-        self._progress("estimating", 0, 1)
         found: dict[str, Any] = {
             "schema": SCHEMA,
             "herald_jax": herald_jax.__version__,
@@ -285,7 +298,6 @@ class Audit:
             found["budgets"] = self._budgets()
         if self._rows:
             found |= self._tables_over_rows()
-        self._progress("estimating", 1, 1)
         return found
 
     def _tables_over_rows(self) -> dict[str, Any]:

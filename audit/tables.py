@@ -54,6 +54,10 @@ class Tables:
         )
         self._tallies[key].add(block.place.groups, sums)
 
+    def keys(self) -> list[Key]:
+        """Every table, and its selector."""
+        return list(self._tallies)
+
     def values_of(self, kind: str) -> list[str]:
         """The second parts of the keys of one kind of table, sorted."""
         return sorted({key[1] for key in self._tallies if key[0] == kind})

@@ -101,11 +101,13 @@ def audit(
     from herald_jax.audit.markdown import render_markdown
     from herald_jax.audit.page import render_html
     from herald_jax.audit.verdict import verdict
+    from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.files import write_all
     from herald_jax.cli.progress import progress
     from herald_jax.data.pool import find_pool_files, load_pool
 
     sources = find_pool_files(pool) if pool else named
+    keep_compiled()
     with progress(quiet) as draw:
         loaded = load_pool(
             *sources,
