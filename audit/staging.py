@@ -40,6 +40,9 @@ Floats = npt.NDArray[np.float32]
 # two: with them the lists of a block lie so that their rows fall on the same few lines of a CPU's
 # cache, and membership takes four times as long. Multiples of 64, so that groups fit.
 BLOCK_ROWS = tuple((1 << k) + 64 for k in range(8, 15))
+# Numbers of the largest array of a block: margins of all edits under all contracts, or what was
+# retrieved. Wider pools take shorter blocks.
+BLOCK_NUMBERS = 1 << 25
 RETRIEVED_WIDTHS = (8, 16, 32, 64)
 CITATION_WIDTHS = (4, 8, 16, 32)
 SUPPORT_WIDTHS = (4, 8, 16)
@@ -182,21 +185,32 @@ def prepare(
             ]
         )
     longest = block_widths(pool)
-    support = bucket(longest.support, SUPPORT_WIDTHS)
+    widths = Widths(
+        retrieved=bucket(longest.retrieved, RETRIEVED_WIDTHS),
+        # gold_stress cites the whole support.
+        citations=bucket(max(longest.citations, longest.support), CITATION_WIDTHS),
+        support=bucket(longest.support, SUPPORT_WIDTHS),
+    )
     padded = sum(power_of_two(int(count)) for count in counts)
     return Setup(
         pool=pool,
         manifest=manifest,
         contracts=contracts,
         base=base,
-        widths=Widths(
-            retrieved=bucket(longest.retrieved, RETRIEVED_WIDTHS),
-            # gold_stress cites the whole support.
-            citations=bucket(max(longest.citations, longest.support), CITATION_WIDTHS),
-            support=support,
-        ),
-        block_rows=block_rows or min(bucket(padded, BLOCK_ROWS), BLOCK_ROWS[-1]),
+        widths=widths,
+        block_rows=block_rows or _block_rows(padded, widths, manifest, len(contracts.names)),
     )
+
+
+def _block_rows(padded: int, widths: Widths, manifest: Manifest, contracts: int) -> int:
+    """Rows of a block for so many padded trajectories of these widths."""
+    generators, lattice = manifest.generators, manifest.lattice
+    edits = max(generators.primary_k, *generators.budgets, widths.support)
+    scaled = len(lattice.scales) * 2 ** len(lattice.detectors)
+    numbers = max(edits * contracts, generators.primary_k * scaled, widths.retrieved)
+    fitting = [rows for rows in BLOCK_ROWS if rows * numbers <= BLOCK_NUMBERS]
+    largest = max(fitting, default=BLOCK_ROWS[0])
+    return min(bucket(padded, BLOCK_ROWS), largest)
 
 
 def stage(setup: Setup) -> Iterator[Block]:
