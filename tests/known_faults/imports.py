@@ -1,0 +1,218 @@
+"""Faults of import: framing of lines, wide ids, what was not logged, ids and queries as written."""
+
+import base64
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from herald_jax.data.columns import Columns
+from herald_jax.data.ids import IdTable
+from herald_jax.data.jsonl import read_jsonl
+from herald_jax.data.parquet import read_parquet, write_parquet
+from herald_jax.data.records import Passage, Trajectory
+from herald_jax.data.text import query_key
+from known_faults.audits import audited
+from known_faults.cases import (
+    Case,
+    citation_status,
+    exact,
+    one_question_each,
+    write_lines,
+    written_pool,
+)
+
+
+def jsonl_framing(case: Case, folder: Path) -> None:
+    file = folder / "trajectories.jsonl"
+    file.write_bytes(base64.b64decode(case.given["file_base64"]))
+    batches = list(read_jsonl(file, Trajectory))
+    accepted = [
+        {"line": line, "trajectory_id": record.trajectory_id, "answer": record.answer}
+        for batch in batches
+        for line, record in zip(batch.lines, batch.records, strict=True)
+    ]
+    assert accepted == [
+        {
+            "line": row["line"],
+            "trajectory_id": row["trajectory_id"],
+            "answer": "".join(map(chr, row["answer_code_points"])),
+        }
+        for row in case.expected["accepted"]
+    ]
+    first_of_line: dict[int, str] = {}
+    for fault in (fault for batch in batches for fault in batch.faults):
+        first_of_line.setdefault(fault.line, fault.code)
+    assert [list(pair) for pair in first_of_line.items()] == case.expected["rejected"]
+
+
+def id_width(case: Case, folder: Path) -> None:
+    corpus = [{"passage_id": i, "text": ""} for i in json.loads(case.given["corpus_ids_json"])]
+    rows = []
+    for line in case.given["rows_jsonl"]:
+        row = json.loads(line)
+        rows.append(
+            {
+                "trajectory_id": row["trajectory_id"],
+                "question_id": "q",
+                "question": "?",
+                "steps": [{"query": "s", "retrieved": row["retrieved"]}],
+                "answer": "x",
+                "citations": row["citations"],
+            }
+        )
+    file = write_lines(folder / "passages.jsonl", corpus)
+    names = [p.passage_id for batch in read_jsonl(file, Passage) for p in batch.records]
+    assert names == case.expected["corpus_ids"]
+    assert len(IdTable(names)) == case.expected["n_distinct_corpus_ids"]
+
+    statuses = case.expected["citation_status"]
+    bad = {name for name, status in statuses.items() if status == "bad_id"}
+    file = write_lines(folder / "all.jsonl", rows)
+    faults = [fault for batch in read_jsonl(file, Trajectory) for fault in batch.faults]
+    assert {rows[fault.line - 1]["trajectory_id"] for fault in faults} == bad
+    assert {fault.code for fault in faults} <= {"bad_id"}
+
+    pool = written_pool(
+        folder,
+        [row for row in rows if row["trajectory_id"] not in bad],
+        [{"passage_id": name, "text": ""} for name in dict.fromkeys(names)],
+        [{"question_id": "q", "answers": [], "support_ids": []}],
+    )
+    assert len(pool.rows) == len(rows) - len(bad)
+    for row, record in enumerate(pool.rows.records):
+        assert citation_status(pool, row) == statuses[record.trajectory_id]
+
+
+def _logs(case: Case) -> list[dict]:
+    preamble = case.given["preamble"]
+    template = json.dumps(preamble["template"])
+    first = [json.loads(template.replace("{i}", str(i))) for i in range(preamble["count"])]
+    return [*first, *case.given["records"]]
+
+
+def _three_states(case: Case, folder: Path) -> dict[str, dict[str, bool | None]]:
+    """The two checks of every log, after it went from JSONL to arrays to Parquet and back."""
+    file = write_lines(folder / "trajectories.jsonl", _logs(case))
+    records = [r for batch in read_jsonl(file, Trajectory) for r in batch.records]
+    write_parquet(folder / "records.parquet", records, Trajectory)
+    again = [r for b in read_parquet(folder / "records.parquet", Trajectory) for r in b.records]
+    assert again == records
+
+    columns = Columns.of_records(again, IdTable([]), IdTable([]))
+    pq.write_table(columns.to_table(), folder / "columns.parquet")
+    columns = Columns.of_table(pq.read_table(folder / "columns.parquet"))
+    without = [
+        bool(columns.answer_tokens[row] > 0 and not len(columns.citations[row])) if known else None
+        for row, known in enumerate(columns.citations_logged)
+    ]
+    unretrieved = [
+        bool(set(columns.citations[row].tolist()) - set(columns.returned[row].tolist()))
+        if known
+        else None
+        for row, known in enumerate(columns.logged)
+    ]
+    return {
+        record.trajectory_id: {"answer_without_citation": a, "cites_unretrieved": u}
+        for record, a, u in zip(records, without, unretrieved, strict=True)
+    }
+
+
+def null_vs_empty(case: Case, folder: Path) -> None:
+    found = _three_states(case, folder)
+    for name, states in case.expected["by_trajectory"].items():
+        assert found[name] == states, name
+    values = [states["answer_without_citation"] for states in found.values()]
+    known = [value for value in values if value is not None]
+    assert values.count(None) == case.expected["n_unknown_answer_without_citation"]
+    assert len(known) == case.expected["n_known"]
+    assert np.mean(known) == float(exact(case.expected["rate_answer_without_citation"]))
+
+
+def null_vs_empty_in_an_audit(case: Case, folder: Path) -> None:
+    """What was not logged is set aside and counted; it is in no rate."""
+    logs = one_question_each(_logs(case))
+    ids = {
+        name
+        for row in logs
+        for names in (row.get("citations"), *(step.get("retrieved") for step in row["steps"]))
+        for name in names or []
+    }
+    report = audited(
+        written_pool(
+            folder,
+            logs,
+            [{"passage_id": name, "text": ""} for name in ids],
+            [{"question_id": r["question_id"], "answers": [], "support_ids": []} for r in logs],
+        )
+    )
+    states = list(_three_states(case, folder).values())
+    judged = [state for state in states if None not in state.values()]
+    assert report["rows"] == len(judged)
+    assert report["set_aside"].get("not_logged", 0) == len(states) - len(judged)
+    for flag, state in (
+        ("answer_without_citation", "answer_without_citation"),
+        ("cited_not_retrieved", "cites_unretrieved"),
+    ):
+        assert report["natural"][flag] == sum(row[state] for row in judged), flag
+
+
+def _detector_files(case: Case) -> tuple[list[dict], list[dict], list[dict]]:
+    labels = case.given["oracle_support_by_trajectory"]
+    logs = one_question_each(case.given["trajectories"])
+    oracle = [
+        {
+            "question_id": row["question_id"],
+            "answers": [],
+            "support_ids": labels[row["trajectory_id"]],
+        }
+        for row in logs
+    ]
+    return logs, case.given["corpus"], oracle
+
+
+def detectors(case: Case, folder: Path) -> None:
+    pool = written_pool(folder, *_detector_files(case))
+    rows = pool.rows
+    assert len(rows) == len(case.given["trajectories"])
+    for row, record in enumerate(rows.records):
+        states = case.expected["by_trajectory"][record.trajectory_id]
+        cited, got = rows.citations[row].tolist(), rows.retrieved[row].tolist()
+        gold = pool.support[rows.question[row]].tolist()
+        assert citation_status(pool, row) == states["citation_status"]
+        assert len(cited) - len(set(cited)) == states["duplicate_citations"]
+        assert bool(rows.searches[row] == 0) == states["no_search"]
+        assert rows.invalid[row] == states["blank_queries"]
+        keys = Counter(query_key(step.query) for step in record.steps if step.executed)
+        assert sum(keys.values()) - len(keys) == states["repeated_queries"]
+        assert rows.repeated[row] == (states["repeated_queries"] > 0)
+        without = bool(rows.answer_tokens[row] > 0 and not cited)
+        assert without == states["answer_without_citation"]
+        named = {
+            "uncited_support": [code for code in gold if code not in cited],
+            "unretrieved_support": [code for code in gold if code not in got],
+            "over_retrieved": [code for code in dict.fromkeys(got) if code not in gold],
+        }
+        for name, codes in named.items():
+            assert sorted(pool.ids.decode(code) for code in codes) == sorted(states[name]), name
+
+
+def detectors_in_an_audit(case: Case, folder: Path) -> None:
+    """The detectors of the report fire on the rows whose states say so."""
+    report = audited(written_pool(folder, *_detector_files(case)))
+    support = case.given["oracle_support_by_trajectory"]
+    fires: Counter[str] = Counter()
+    for row in case.given["trajectories"]:
+        states = case.expected["by_trajectory"][row["trajectory_id"]]
+        statuses = states["citation_status"].values()
+        gold = set(support[row["trajectory_id"]])
+        fires["no_search"] += states["no_search"] and bool((row["answer"] or "").strip())
+        fires["cited_not_retrieved"] += "real_unretrieved" in statuses
+        fires["fake_citation"] += "nonexistent" in statuses
+        fires["repeated_query"] += states["repeated_queries"] > 0
+        fires["answer_without_citation"] += states["answer_without_citation"]
+        # Something is cited, and all of the support is among what is not.
+        fires["support_id_mismatch"] += bool(statuses) and set(states["uncited_support"]) == gold
+    assert {name: report["natural"][name] for name in fires} == dict(fires)
