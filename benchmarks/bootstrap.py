@@ -15,8 +15,6 @@ The ratio is to the faster of the two NumPy ways, from the medians over rounds.
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import sys
 import time
@@ -24,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
+from machine import compared, machine
 
 from herald_jax.kernels.bootstrap import bootstrap_intervals, bootstrap_replicates
 
@@ -109,31 +107,11 @@ def measure(n: int, n_statistics: int, replicates: int, rounds: int, seed: int) 
     return {
         "questions": n,
         "rounds": rounds,
-        "ratio": medians[faster] / medians["herald"],
-        "lowest_ratio_of_a_round": min(
-            b / a for a, b in zip(seconds["herald"], seconds[faster], strict=True)
-        ),
+        **compared(seconds["herald"], seconds[faster]),
         "numpy_way": faster,
         "seconds": medians,
         "ends_apart_in_standard_deviations": apart,
         "identical_for_blocks": list(BLOCKS),
-    }
-
-
-def machine() -> dict[str, Any]:
-    names = [
-        line.split(":", 1)[1].strip()
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        if line.startswith("model name")
-    ] or [platform.processor()]
-    return {
-        "cpu": names[0],
-        "cores": os.cpu_count(),
-        "load_before": round(os.getloadavg()[0], 2),
-        "backend": jax.default_backend(),
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
     }
 
 
