@@ -1,7 +1,8 @@
 """Faults of arrays: padding that is read, shapes without end, sums that depend on their order.
 
-Of `padded-gather`, no gradient runs through the fixed-point sums of an audit. Of `shape-buckets`,
-no buffer is given away here.
+The gradient of `padded-gather` is that of group sums in floats: the sums of an audit are integers,
+and gradients run through group advantages, where the padding of a group must get none. Of
+`shape-buckets`, no buffer is given away here.
 """
 
 from pathlib import Path
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trajectory_arrays import rules
 
 from herald_jax.data.blocks import (
     block_widths,
@@ -22,11 +24,12 @@ from herald_jax.data.blocks import (
 from herald_jax.data.pool import pool_from_records
 from herald_jax.data.ragged import Ragged
 from herald_jax.data.records import OracleRow, Passage, Trajectory
+from herald_jax.kernels import programs
 from herald_jax.kernels.exact import ExactSum
+from herald_jax.kernels.groups import group_advantages
 from herald_jax.kernels.membership import describe_labels, describe_state
-from herald_jax.kernels.programs import sum_questions
 from herald_jax.kernels.sums import margin_scale, margin_totals
-from herald_jax.types import PAD, Visible
+from herald_jax.types import DETECTORS, PAD, Oracle, Visible
 from known_faults.cases import Case, exact, number
 
 
@@ -64,6 +67,42 @@ def padding_is_no_citation(case: Case, folder: Path) -> None:
         assert not np.asarray(values)[rows == PAD].any()
 
 
+def padding_fires_no_detector(case: Case, folder: Path) -> None:
+    """The rows of the case as they are, strangers beyond the corpus and padding behind them."""
+    cited = np.array(case.given["citations_padded"], np.int32).T
+    size, rows = len(case.given["is_support"]), cited.shape[1]
+    gold = np.flatnonzero(case.given["is_support"]).astype(np.int32)
+    zeros, shares = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
+    visible = Visible(
+        retrieved=np.full((1, rows), PAD, np.int32),
+        citations=cited,
+        searches=zeros,
+        invalid=zeros,
+        repeated=zeros.astype(bool),
+        answer_tokens=zeros,
+        malformed=zeros,
+    )
+    oracle = Oracle(
+        support=np.repeat(gold[:, None], rows, axis=1),
+        em=shares,
+        f1=shares,
+        gold_em=shares,
+        gold_f1=shares,
+        gold_tokens=zeros,
+        is_gold=zeros.astype(bool),
+    )
+    state = programs.describe(visible, jnp.int32(size))
+    measured = programs.measure_originals(state, oracle, rules())
+    for row, hits in enumerate(case.expected["hits"]):
+        distinct = len(set(cited[:, row].tolist()) - {PAD})
+        flags = {name: bool(getattr(measured.flags, name)[row]) for name in DETECTORS}
+        assert flags["fake_citation"] == (case.expected["nonexistent"][row] > 0)
+        assert flags["cited_not_retrieved"] == (case.expected["n_valid"][row] > 0)
+        assert flags["support_id_mismatch"] == (distinct > 0 and hits == 0)
+        share = 0.55 * hits / max(distinct, 1) + 0.45 * hits / max(len(gold), 1)
+        assert float(measured.features.grounding[row]) == pytest.approx(share, abs=1e-6)
+
+
 def padding_is_no_group(case: Case, folder: Path) -> None:
     group = np.array(case.given["group_id"], np.int32)
     order = np.argsort(group, kind="stable")
@@ -75,11 +114,26 @@ def padding_is_no_group(case: Case, folder: Path) -> None:
         real = block.rows != PAD
         margins = np.full((1, len(block.rows)), 1000, np.float32)
         margins[0, real] = value[block.rows[real]]
-        sums = sum_questions(margins, real, scale, np.float32(0), width=block.width)
+        sums = programs.sum_questions(margins, real, scale, np.float32(0), width=block.width)
         found = margin_totals(sums.high, sums.low)[0] / scale
         totals[block.groups[block.groups != PAD]] += found[block.groups != PAD]
         assert not found[block.groups == PAD].any()
     assert totals.tolist() == [number(total) for total in case.expected["group_sums"]]
+
+
+def padding_gets_no_gradient(case: Case, folder: Path) -> None:
+    value = jnp.array(case.given["value"], jnp.float32)
+    mask = jnp.array(case.given["group_id"]) != PAD
+
+    def weighted(rewards):
+        advantages = group_advantages(rewards, mask)
+        return jnp.sum(advantages * jnp.arange(1, len(rewards) + 1, dtype=jnp.float32))
+
+    gradient = np.asarray(jax.grad(weighted)(value))
+    real = np.array(case.expected["grad_of_total"]) == 1
+    assert np.isfinite(gradient).all()
+    assert gradient[real].any()
+    assert not gradient[~real].any()
 
 
 def shape_buckets(case: Case, folder: Path) -> None:

@@ -5,15 +5,19 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
+from trajectory_arrays import rules
 
+from herald_jax.data.blocks import block_widths, oracle_block, visible_block
 from herald_jax.data.columns import Columns
 from herald_jax.data.ids import IdTable
 from herald_jax.data.jsonl import read_jsonl
 from herald_jax.data.parquet import read_parquet, write_parquet
 from herald_jax.data.records import Passage, Trajectory
 from herald_jax.data.text import query_key
+from herald_jax.kernels import programs
 from known_faults.audits import audited
 from known_faults.cases import (
     Case,
@@ -199,20 +203,42 @@ def detectors(case: Case, folder: Path) -> None:
             assert sorted(pool.ids.decode(code) for code in codes) == sorted(states[name]), name
 
 
+def _fires(case: Case, name: str, answer: str | None) -> dict[str, bool]:
+    """The detectors of a trajectory, by its states."""
+    states = case.expected["by_trajectory"][name]
+    status = states["citation_status"]
+    gold = set(case.given["oracle_support_by_trajectory"][name])
+    return {
+        "no_search": states["no_search"] and bool((answer or "").strip()),
+        "cited_not_retrieved": "real_unretrieved" in status.values(),
+        "fake_citation": "nonexistent" in status.values(),
+        "repeated_query": states["repeated_queries"] > 0,
+        "answer_without_citation": states["answer_without_citation"],
+        "support_id_mismatch": bool(status) and not gold & set(status),
+    }
+
+
+def detectors_of_arrays(case: Case, folder: Path) -> None:
+    """The same through the kernels that an audit runs, row by row."""
+    pool = written_pool(folder, *_detector_files(case))
+    rows, widths = np.arange(len(pool.rows), dtype=np.int32), block_widths(pool)
+    state = programs.describe(visible_block(pool, rows, widths), jnp.int32(len(pool.passages)))
+    measured = programs.measure_originals(state, oracle_block(pool, rows, widths), rules())
+    distinct = np.asarray(state.present & state.first).sum(axis=0)
+    for row, record in enumerate(pool.rows.records):
+        fires = _fires(case, record.trajectory_id, record.answer)
+        found = {name: bool(getattr(measured.flags, name)[row]) for name in fires}
+        assert found == fires, record.trajectory_id
+        states = case.expected["by_trajectory"][record.trajectory_id]
+        repeats = len(record.citations or []) - distinct[row]
+        assert repeats == states["duplicate_citations"]
+
+
 def detectors_in_an_audit(case: Case, folder: Path) -> None:
-    """The detectors of the report fire on the rows whose states say so."""
+    """The report counts the rows on which each detector fires."""
     report = audited(written_pool(folder, *_detector_files(case)))
-    support = case.given["oracle_support_by_trajectory"]
-    fires: Counter[str] = Counter()
-    for row in case.given["trajectories"]:
-        states = case.expected["by_trajectory"][row["trajectory_id"]]
-        statuses = states["citation_status"].values()
-        gold = set(support[row["trajectory_id"]])
-        fires["no_search"] += states["no_search"] and bool((row["answer"] or "").strip())
-        fires["cited_not_retrieved"] += "real_unretrieved" in statuses
-        fires["fake_citation"] += "nonexistent" in statuses
-        fires["repeated_query"] += states["repeated_queries"] > 0
-        fires["answer_without_citation"] += states["answer_without_citation"]
-        # Something is cited, and all of the support is among what is not.
-        fires["support_id_mismatch"] += bool(statuses) and set(states["uncited_support"]) == gold
-    assert {name: report["natural"][name] for name in fires} == dict(fires)
+    fires = [
+        _fires(case, row["trajectory_id"], row["answer"]) for row in case.given["trajectories"]
+    ]
+    for name in fires[0]:
+        assert report["natural"][name] == sum(row[name] for row in fires), name
