@@ -152,7 +152,7 @@ def null_vs_empty_in_an_audit(case: Case, folder: Path) -> None:
             [{"question_id": r["question_id"], "answers": [], "support_ids": []} for r in logs],
         )
     )
-    states = list(_three_states(case, folder).values())
+    states = list((_three_states(case, folder) | case.expected["by_trajectory"]).values())
     judged = [state for state in states if None not in state.values()]
     assert report["rows"] == len(judged)
     assert report["set_aside"].get("not_logged", 0) == len(states) - len(judged)
