@@ -81,6 +81,9 @@ def test_worked_case_of_the_paper():
     assert paid == [2 if name == "support_id_mismatch" else 0 for name in DETECTORS]
 
 
+compiled = jax.jit(readmit)
+
+
 def by_hand(low, high, *, isolated=True, added=0.5, turned_off=True):
     flags = dict.fromkeys(DETECTORS, jnp.zeros(1, bool))
     before = Flags(**flags | {"repeated_query": jnp.array([turned_off])})
@@ -91,7 +94,7 @@ def by_hand(low, high, *, isolated=True, added=0.5, turned_off=True):
         added=jnp.array([[added if name == "repeated_query" else 0 for name in DETECTORS]]),
     )
     margins = jnp.array([[[low]], [[high]]], jnp.float32)
-    found = readmit(margins, jnp.array([[isolated]]), before, after, step, TOLERANCE)
+    found = compiled(margins, jnp.array([[isolated]]), before, after, step, TOLERANCE)
     return found.pairs.item(), found.readmitted.item(), found.paid.sum().item()
 
 

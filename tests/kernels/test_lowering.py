@@ -318,8 +318,9 @@ def test_what_counts_as_a_kernel():
 @pytest.mark.parametrize("name", LOWERED)
 def test_lowers(name):
     function, arguments = LOWERED[name]
+    program = jax.jit(function)
     for platform in PLATFORMS:
-        exported = jax.export.export(jax.jit(function), platforms=[platform])(*arguments)
+        exported = jax.export.export(program, platforms=[platform])(*arguments)
         assert exported.platforms == (platform,)
         # x64 stays off: nothing wide on any device.
         assert "f64" not in exported.mlir_module()

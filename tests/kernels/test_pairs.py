@@ -72,7 +72,7 @@ def test_no_search_and_under_retrieval_excuse_each_other_at_one_search_alone():
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     block=strategies.blocks(ROWS),
     chosen=st.builds(Settings, min_searches=st.integers(0, 2), max_searches=st.integers(0, 4)),

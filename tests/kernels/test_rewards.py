@@ -46,7 +46,7 @@ def test_rewards_against_the_reference(block):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(block=strategies.blocks(ROWS))
 def test_margins_against_the_reference(name, block):
     trial = attempt(name, block)
