@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from herald_jax.kernels.bootstrap import bootstrap_intervals
+from herald_jax.kernels.bootstrap import bootstrap_intervals, point_estimates
 from herald_jax.kernels.bounds import clopper_pearson_upper
 from herald_jax.kernels.sums import QuestionSums, margin_totals
 from herald_jax.manifest import Statistics
@@ -76,8 +76,10 @@ class Estimator:
         by_row = self.statistics.weighting == "row"
         if not by_row:
             both = both / rows[:, None]
-        points = both.sum(axis=0) / (rows.sum() if by_row else len(seen))
-        intervals = self._intervals(both, rows if by_row else None)
+        weights = rows if by_row else None
+        # Rounded once: the very number at which an interval without spread has both its ends.
+        points = point_estimates(both, weights)
+        intervals = self._intervals(both, weights)
         half, level = len(columns), self.statistics.level
         out = []
         for i, column in enumerate(columns):
@@ -98,13 +100,13 @@ class Estimator:
         return out
 
     def _intervals(
-        self, values: npt.NDArray[np.float64], rows: npt.NDArray[np.float64] | None
+        self, values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None
     ) -> list[list[float] | None]:
         if len(values) < 2:
             return [None] * values.shape[1]
         ends = bootstrap_intervals(
             values,
-            rows,
+            weights,
             seed=self.statistics.seed,
             replicates=self.statistics.replicates,
             level=self.statistics.level,

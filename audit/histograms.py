@@ -25,8 +25,10 @@ class Histograms:
         """Count some rows of a block."""
         for j, contract in enumerate(self._contracts):
             counted = trial.worst[j, rows & np.isfinite(trial.worst[j])]
-            # A tie is a success and stands right of 0 whatever rounding made of it.
-            shifted = counted.astype(np.float64) + trial.block.setup.tie_tolerance
+            # A tie is a success and stands right of 0 whatever rounding made of it; successes are
+            # counted with the tolerance in float32.
+            tie = float(np.float32(trial.block.setup.tie_tolerance))
+            shifted = counted.astype(np.float64) + tie
             cells, sizes = np.unique(
                 np.floor(shifted * CELLS_PER_UNIT).astype(np.int64), return_counts=True
             )
