@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from herald_jax.audit import Report
+from herald_jax.audit import run as run_audit
 from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.staging import Block, prepare, stage
 from herald_jax.data.pool import Pool, pool_from_records
@@ -85,3 +87,8 @@ def block(of: Pool, settings: Manifest | None = None) -> Block:
     """The one block of a pool whose questions have about as many rollouts each."""
     (found,) = blocks(of, settings)
     return found
+
+
+def run(of: Pool, **tables: dict[str, Any]) -> Report:
+    """The report on a pool, with the primary operators and what `tables` asks for."""
+    return run_audit(of, manifest(**tables))
