@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -55,17 +56,19 @@ class Cancellation:
         )
         lam = [getattr(manifest.penalties, name) for name in DETECTORS]
         self._device_steps = kernel.Steps(
-            start=jnp.array([contracts.index(step.start) for step in self._steps]),
-            end=jnp.array([contracts.index(step.end) for step in self._steps]),
-            added=jnp.array(
-                [
+            start=_int32([contracts.index(step.start) for step in self._steps]),
+            end=_int32([contracts.index(step.end) for step in self._steps]),
+            added=jnp.asarray(
+                np.array(
                     [
-                        weight if name in step.added else 0.0
-                        for name, weight in zip(DETECTORS, lam, strict=True)
-                    ]
-                    for step in self._steps
-                ],
-                jnp.float32,
+                        [
+                            weight if name in step.added else 0.0
+                            for name, weight in zip(DETECTORS, lam, strict=True)
+                        ]
+                        for step in self._steps
+                    ],
+                    np.float32,
+                )
             ),
         )
         shape = (len(self._operators), len(self._steps))
@@ -119,3 +122,7 @@ class Cancellation:
             for j, step in enumerate(self._steps)
             for i, operator in enumerate(self._operators)
         ]
+
+
+def _int32(numbers: list[int]) -> jax.Array:
+    return jnp.asarray(np.array(numbers, np.int32))

@@ -65,8 +65,8 @@ class ContractSet:
         """The contracts as the kernels take them."""
         share = self.base if external_base else np.zeros(len(self.names))
         return Contracts(
-            weights=jnp.asarray(self.weights(external_base), jnp.float32),
-            base=jnp.asarray(share, jnp.float32),
+            weights=jnp.asarray(self.weights(external_base).astype(np.float32)),
+            base=jnp.asarray(share.astype(np.float32)),
         )
 
     def describe(self, row: int) -> Mapping[str, Any]:

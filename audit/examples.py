@@ -95,19 +95,19 @@ class Examples:
         weights = dict(zip(COLUMNS, contracts.weights(external)[row], strict=True))
         terms = {}
         for name in trial.moved:
-            after = float(trial.moved[name][edit, column])
-            before = float(rewards.column(trial.block.originals, name)[column])
+            after = float(np.asarray(trial.moved[name])[edit, column])
+            before = float(np.asarray(rewards.column(trial.block.originals, name))[column])
             if weights[name] and after != before:
                 terms[name] = float(weights[name]) * (after - before)
         if trial.base_margin is not None and contracts.base[row]:
-            terms["base"] = float(trial.base_margin[edit, column])
+            terms["base"] = float(np.asarray(trial.base_margin)[edit, column])
         return terms
 
 
 def _worst_edit(trial: Trial, contract: int, column: int) -> int:
     """The isolated edit of largest margin, the first among equals."""
-    margins = np.asarray(trial.margins[contract, :, column])
-    counts = np.asarray(trial.verdicts.isolated[:, column]) & np.isfinite(margins)
+    margins = np.asarray(trial.margins)[contract, :, column]
+    counts = np.asarray(trial.verdicts.isolated)[:, column] & np.isfinite(margins)
     return int(np.where(counts, margins, -np.inf).argmax())
 
 
@@ -115,7 +115,7 @@ def _pair(pool: Pool, edited: Edited, row: int, column: int, edit: int) -> dict[
     """A trajectory and its edit, as people read them."""
     record = pool.rows.records[row]
     state = edited.state
-    ids = np.asarray(state.ids)[:, edit, column]
+    ids = np.asarray(state.ids)[edit, :, column]
     citations = [
         fake_name(pool, row) if code == FAKE_CODE else pool.ids.decode(int(code))
         for code in ids[ids != PAD]

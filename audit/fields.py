@@ -5,10 +5,11 @@ part that gold labels reach is refused there (`audit.boundary`).
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import cast
+from functools import cache, partial
+from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -119,44 +120,55 @@ def record_fields(sources: Iterable[str]) -> list[str]:
     return sorted(fields)
 
 
+def _described(
+    operator: Operator,
+    visible: Visible,
+    oracle: Oracle,
+    passages: jax.Array,
+    offered: jax.Array,
+    fake: jax.Array,
+) -> tuple[State, Offer, Labels]:
+    """What an operator is given of a trajectory, computed from its records' arrays."""
+    if callable(operator.offers):
+        ids = operator.offers(visible, oracle, passages, _CITED)
+    else:
+        ids = fake if operator.offers == FAKE else offered
+    state = membership.describe_state(visible, passages)
+    offer = membership.describe_offer(ids, visible, passages)
+    labels = membership.describe_labels(visible.citations, ids, oracle)
+    if operator.each:
+        offer = jax.tree.map(lambda leaf: leaf[0], offer)
+    return state, offer, labels
+
+
+def _inputs() -> dict[str, Any]:
+    """Shapes of everything that an operator can be computed from."""
+    return {
+        "visible": visible_shapes(),
+        "oracle": oracle_shapes(),
+        "passages": _shape(_INT),
+        "offered": _shape(_INT, _OFFERED),
+        "fake": _shape(_INT, 1),
+    }
+
+
+def described_shapes(operator: Operator) -> tuple[State, Offer, Labels]:
+    """Shapes of what an operator is given of one small trajectory."""
+    return jax.eval_shape(partial(_described, operator), *_inputs().values())
+
+
 def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
     """What reaches an edit: from the records' arrays, and from the state alone."""
+
+    def from_records(**inputs: Any) -> Edit:
+        return operator.edit(*_described(operator, **inputs))
 
     def from_state(state: State, offer: Offer, labels: Labels) -> Edit:
         return operator.edit(state, offer, labels)
 
-    def from_records(
-        visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
-    ) -> Edit:
-        state, offer, labels = described(visible, oracle, passages, offered, fake)
-        return operator.edit(state, offer, labels)
-
-    def described(
-        visible: Visible, oracle: Oracle, passages: jax.Array, offered: jax.Array, fake: jax.Array
-    ) -> tuple[State, Offer, Labels]:
-        if callable(operator.offers):
-            ids = operator.offers(visible, oracle, passages, _CITED)
-        else:
-            ids = fake if operator.offers == FAKE else offered
-        state = membership.describe_state(visible, passages)
-        offer = membership.describe_offer(ids, visible, passages)
-        labels = membership.describe_labels(visible.citations, ids, oracle)
-        if operator.each:
-            offer = jax.tree.map(lambda leaf: leaf[0], offer)
-        return state, offer, labels
-
-    visible, oracle = visible_shapes(), oracle_shapes()
-    passages, offered, fake = _shape(_INT), _shape(_INT, _OFFERED), _shape(_INT, 1)
-    state, offer, labels = jax.eval_shape(described, visible, oracle, passages, offered, fake)
+    state, offer, labels = described_shapes(operator)
     return (
-        boundary.reach(
-            from_records,
-            visible=visible,
-            oracle=oracle,
-            passages=passages,
-            offered=offered,
-            fake=fake,
-        ),
+        boundary.reach(from_records, **_inputs()),
         boundary.reach(from_state, state=state, offer=offer, labels=labels),
     )
 
@@ -186,11 +198,13 @@ def moved_columns(operator: Operator) -> tuple[str, ...]:
     """Columns of x (`kernels.rewards`) that an operator can change, from its jaxpr.
 
     A lone citation that moves changes a few features and detectors; the matrix product of an audit
-    is over these alone. Labels move with the citations, so that F1 and support count as changed
-    wherever they are read.
+    is over these alone. Labels move with citations and with the answer: support counts as changed
+    unless the operator never offers an id, F1 unless it never writes the gold answer.
     """
     _, state = trace_operator(operator)
-    moved = {*state.changed(), "support", "f1"}
+    moved = set(state.changed())
+    labels = {"offered": "support", "gold": "f1"}
+    moved |= {label for part, label in labels.items() if not _never(operator, state, part)}
 
     def columns(
         state: State,
@@ -214,6 +228,15 @@ def moved_columns(operator: Operator) -> tuple[str, ...]:
         weights=_weights(),
     )
     return tuple(name for name in COLUMNS if moved & found.outputs[name].keys())
+
+
+def _never(operator: Operator, traced: boundary.Reach, part: str) -> bool:
+    """A boolean part of the edit depends on nothing, and is False."""
+    if traced.outputs[part]:
+        return False
+    shapes = described_shapes(operator)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    return not np.asarray(getattr(operator.edit(*zeros), part)).any()
 
 
 def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach:

@@ -43,7 +43,7 @@ BLOCK_ROWS = tuple((1 << k) + 64 for k in range(8, 15))
 # Numbers of the largest array of a block: margins of all edits under all contracts, or what was
 # retrieved. Wider pools take shorter blocks.
 BLOCK_NUMBERS = 1 << 25
-RETRIEVED_WIDTHS = (8, 16, 32, 64)
+RETRIEVED_WIDTHS = (8, 16, 24, 32, 40, 48, 64)
 CITATION_WIDTHS = (4, 8, 16, 32)
 SUPPORT_WIDTHS = (4, 8, 16)
 
@@ -62,7 +62,7 @@ class Setup:
     @cached_property
     def passages(self) -> jax.Array:
         """Size of the corpus, int32 []."""
-        return jnp.int32(len(self.pool.passages))
+        return jnp.asarray(np.int32(len(self.pool.passages)))
 
     @cached_property
     def rules(self) -> programs.Rules:
@@ -71,13 +71,13 @@ class Setup:
         listed = np.array([name in features.hacking_flags for name in DETECTORS], np.float64)
         return programs.Rules(
             limits=Limits(
-                min_searches=jnp.int32(detectors.min_searches),
-                max_searches=jnp.int32(detectors.max_searches),
+                min_searches=jnp.asarray(np.int32(detectors.min_searches)),
+                max_searches=jnp.asarray(np.int32(detectors.max_searches)),
             ),
             weights=FeatureWeights(
-                precision=jnp.float32(features.grounding_precision),
-                recall=jnp.float32(features.grounding_recall),
-                hacking=jnp.asarray(listed / max(listed.sum(), 1.0), jnp.float32),
+                precision=jnp.asarray(np.float32(features.grounding_precision)),
+                recall=jnp.asarray(np.float32(features.grounding_recall)),
+                hacking=jnp.asarray((listed / max(listed.sum(), 1.0)).astype(np.float32)),
             ),
         )
 
@@ -146,7 +146,7 @@ class Block:
     @cached_property
     def rewards(self) -> Floats:
         """Rewards of the logged trajectories: float32 [J, B]."""
-        base = None if self.base is None else jnp.asarray(self.base, jnp.float32)
+        base = None if self.base is None else self.base.astype(np.float32)
         return np.asarray(programs.rewards(self.setup.device_contracts, self.originals, base))
 
     def gather(self, column: npt.NDArray[Scalar], padding: float) -> npt.NDArray[Scalar]:
@@ -221,8 +221,8 @@ def stage(setup: Setup) -> Iterator[Block]:
 
 def stage_block(setup: Setup, place: GroupBlock) -> Block:
     """Describe and measure the trajectories of one block."""
-    visible = visible_block(setup.pool, place.rows, setup.widths)
-    oracle = oracle_block(setup.pool, place.rows, setup.widths)
+    visible = jax.device_put(visible_block(setup.pool, place.rows, setup.widths))
+    oracle = jax.device_put(oracle_block(setup.pool, place.rows, setup.widths))
     state = programs.describe(visible, setup.passages)
     originals = programs.measure_originals(state, oracle, setup.rules)
     base = None if setup.base is None else setup.base.originals(place.rows, originals)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from herald_jax.audit.estimates import EMPTY, Cell, Estimator, Tally
 from herald_jax.audit.staging import Block, Mask, Setup
@@ -48,8 +48,8 @@ class Tables:
         sums = programs.sum_questions(
             values,
             rows,
-            jnp.float32(self._setup.scale),
-            jnp.float32(self._setup.tie_tolerance),
+            np.float32(self._setup.scale),
+            np.float32(self._setup.tie_tolerance),
             width=block.place.width,
         )
         self._tallies[key].add(block.place.groups, sums)

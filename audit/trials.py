@@ -1,7 +1,7 @@
 """One operator tried on one block: ids on offer, edits, verdicts on pairs, selected margins."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import jax
 import jax.numpy as jnp
@@ -67,20 +67,21 @@ class Trial:
         setup = self.block.setup
         return programs.count_readmitted(
             self.margins,
-            self.verdicts.isolated & rows,
+            np.asarray(self.verdicts.isolated) & rows,
             self.block.originals,
             self.moved,
             steps,
-            jnp.float32(setup.tie_tolerance),
+            np.float32(setup.tie_tolerance),
         )
 
 
+@cache
 def operator_rule(operator: Operator, min_searches: int) -> Rule:
     """The operator's target and watched flags, as the kernels take them."""
     watched = operator.watched(min_searches)
     return Rule(
-        target=jnp.array([name == operator.target for name in DETECTORS]),
-        watched=jnp.array([name in watched for name in DETECTORS]),
+        target=jnp.asarray(np.array([name == operator.target for name in DETECTORS])),
+        watched=jnp.asarray(np.array([name in watched for name in DETECTORS])),
     )
 
 
@@ -106,8 +107,8 @@ def offers(block: Block, operator: Operator, candidates: Codes | None) -> jax.Ar
             raise ValueError(f"operator {operator.name!r} needs candidates")
         return jnp.asarray(candidates)
     if operator.offers == FAKE:
-        return jnp.full((1, rows), FAKE_CODE, jnp.int32)
-    return jnp.full((1, rows), PAD, jnp.int32)
+        return jnp.asarray(np.full((1, rows), FAKE_CODE, np.int32))
+    return jnp.asarray(np.full((1, rows), PAD, np.int32))
 
 
 def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -> Trial:
@@ -134,7 +135,7 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
     base_margin = None
     if setup.base is not None and block.base is not None:
         after = setup.base.edits(operator, block.place.rows, np.asarray(offered), moved)
-        base_margin = jnp.asarray(after - block.base[None], jnp.float32)
+        base_margin = jnp.asarray((after - block.base[None]).astype(np.float32))
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
     verdicts = programs.judge(made, block.originals, moved, rule)
     margins = programs.pair_margins(block.originals, moved, setup.device_contracts, base_margin)

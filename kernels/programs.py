@@ -35,8 +35,8 @@ class Edited:
     """Edits of a block, with the labels that moved along."""
 
     made: jax.Array  # bool [E, B]
-    state: State  # [C, E, B] and [E, B]
-    support: jax.Array  # bool [C, E, B]
+    state: State  # [E, C, B] and [E, B]
+    support: jax.Array  # bool [E, C, B]
     f1: jax.Array  # float32 [E, B]
     gold: jax.Array  # bool [E, B] the answer became the first gold answer
 
@@ -85,25 +85,10 @@ def oracle_offers(
     return jax.vmap(one, in_axes=-1, out_axes=-1)(visible, oracle)
 
 
-def edit_each(edit: EditFn, state: State, offer: Offer, labels: Labels) -> Edited:
-    """One edit for each id on offer to one trajectory: offer [K] -> edits along the last axis."""
-
-    def one(one_offer: Offer, offered_support: jax.Array) -> Edited:
-        # An id on offer is one id: it goes to every position alike.
-        return _moved(edit, state, one_offer, labels, offered_support)
-
-    return jax.vmap(one, in_axes=0, out_axes=-1)(offer, labels.offered_support)
-
-
-def edit_once(edit: EditFn, state: State, offer: Offer, labels: Labels) -> Edited:
-    """The one edit of a trajectory, which has the whole offer at hand: edits axis of length 1."""
-    edited = _moved(edit, state, offer, labels, labels.offered_support)
-    return jax.tree.map(lambda leaf: leaf[..., None], edited)
-
-
-def _moved(
+def _edit_row(
     edit: EditFn, state: State, offer: Offer, labels: Labels, offered_support: jax.Array
 ) -> Edited:
+    """One edit of one trajectory, and the labels that move along."""
     done = edit(state, offer, labels)
     return Edited(
         made=done.made,
@@ -112,6 +97,26 @@ def _moved(
         f1=jnp.where(done.gold, labels.gold_f1, labels.f1),
         gold=done.gold,
     )
+
+
+def _edits(
+    edit: EditFn, each: bool, state: State, offer: Offer, labels: Labels
+) -> tuple[Callable[..., Edited], tuple[Offer, jax.Array]]:
+    """A function of one offer to a whole block, and all offers along a leading axis.
+
+    Edits are the outer axis and trajectories the inner one: nested the other way round, the
+    batched code would move the edits behind the trajectories and copy every result.
+    """
+
+    def one(offered: Offer, offered_support: jax.Array) -> Edited:
+        row = partial(_edit_row, edit)
+        return jax.vmap(row, in_axes=-1, out_axes=-1)(state, offered, labels, offered_support)
+
+    offers = (offer, labels.offered_support)
+    if not each:
+        # The one edit has the whole list at hand.
+        offers = jax.tree.map(lambda leaf: leaf[None], offers)
+    return one, offers
 
 
 @partial(jax.jit, static_argnames=("edit", "each"))
@@ -128,8 +133,8 @@ def apply(state: State, offer: Offer, labels: Labels, *, edit: EditFn, each: boo
     Returns:
         `Edited` with E = K or 1.
     """
-    edits = partial(edit_each if each else edit_once, edit)
-    return jax.vmap(edits, in_axes=-1, out_axes=-1)(state, offer, labels)
+    one, offers = _edits(edit, each, state, offer, labels)
+    return jax.vmap(one)(*offers)
 
 
 @partial(jax.jit, static_argnames=("edit", "each", "columns"))
@@ -159,20 +164,20 @@ def measure_edits(
     Returns:
         Whether each edit was made, bool [E, B], and those columns [E, B].
     """
-    edits = partial(edit_each if each else edit_once, edit)
+    one, offers = _edits(edit, each, state, offer, labels)
 
-    def one(row: State, offered: Offer, gold: Labels) -> tuple[jax.Array, Moved]:
-        edited = edits(row, offered, gold)
+    def numbers(done: Edited, n_support: jax.Array) -> Moved:
+        measured = measure(
+            done.state, done.support, n_support, done.f1, rules.limits, rules.weights
+        )
+        return {name: column(measured, name) for name in columns}
 
-        def numbers(done: Edited) -> Moved:
-            measured = measure(
-                done.state, done.support, gold.n_support, done.f1, rules.limits, rules.weights
-            )
-            return {name: column(measured, name) for name in columns}
+    def one_measured(*offered: Offer | jax.Array) -> tuple[jax.Array, Moved]:
+        edited = one(*offered)
+        moved = jax.vmap(numbers, in_axes=-1, out_axes=-1)(edited, labels.n_support)
+        return edited.made, moved
 
-        return edited.made, jax.vmap(numbers, in_axes=-1, out_axes=-1)(edited)
-
-    return jax.vmap(one, in_axes=-1, out_axes=-1)(state, offer, labels)
+    return jax.vmap(one_measured)(*offers)
 
 
 @jax.jit

@@ -215,11 +215,6 @@ LOWERED = {
         programs.describe_offer,
         (ints(K, B), visible(B), oracle(B), ints()),
     ),
-    "programs.edit_each": (
-        partial(programs.edit_each, edits.fake_id),
-        (state(), offer(K), labels((K,))),
-    ),
-    "programs.edit_once": (partial(programs.edit_once, edits.gold_stress), A_LIST),
     "programs.judge": (programs.judge, (bits(E, B), measured(B), moved(E, B), RULE)),
     "programs.measure_edits": (
         partial(
