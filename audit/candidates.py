@@ -27,8 +27,8 @@ def propose(
     The generator is given the question, the answer and the ids that were retrieved or cited, which
     it must not return; nothing else of the trajectory, and no label.
     """
-    if generator.search is None:
-        raise ValueError(f"generator {generator.name!r} does not search")
+    if generator.ranking is None:
+        raise ValueError(f"generator {generator.name!r} does not rank")
     rows = pool.rows
     texts = [
         f"{pool.questions[question]} {record.answer or ''}"
@@ -37,7 +37,8 @@ def propose(
     taken = [
         np.concatenate([rows.retrieved[row], rows.citations[row]]) for row in range(len(texts))
     ]
-    return generator.search(corpus, texts, taken, k, progress)
+    ranked, _ = corpus.rank(generator.ranking, generator.index, texts, taken, k, progress=progress)
+    return ranked
 
 
 def of_block(candidates: Codes, block: Block) -> Codes:

@@ -250,11 +250,11 @@ def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach
             passages=_shape(_INT),
         )
     ranking = generator.ranking
-    if ranking is None or generator.index is None:
+    if ranking is None:
         raise ValueError(f"generator {generator.name!r} has no program to trace")
     return boundary.reach(
         lambda index, query, taken: ranking(index, query, taken, k=1),
-        index=generator.index(corpus),
+        index=getattr(corpus, generator.index),
         query=_shape(_INT, 1, 8),
         taken=_shape(_INT, 1, 8),
     )

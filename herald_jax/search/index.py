@@ -7,6 +7,7 @@ class, so that a BM25 rank is the same thing to each of them.
 
 import functools
 from collections.abc import Sequence
+from typing import Any, Literal, Protocol
 
 import jax
 import numpy as np
@@ -15,11 +16,33 @@ import numpy.typing as npt
 from herald_jax.data.text import tokens
 from herald_jax.kernels.bm25 import Bm25Index, bm25_topk, build_bm25
 from herald_jax.kernels.lexical import build_lexical, lexical_topk
-from herald_jax.search.batches import Kernel, Progress, Query, pad_rows, run_batches, width_bucket
+from herald_jax.search.batches import Progress, Query, pad_rows, run_batches, width_bucket
 from herald_jax.search.wide import bm25_topk_wide, is_wide
 
 Codes = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.int64]
+
+
+IndexName = Literal["bm25_index", "lexical_index"]
+
+
+class Ranking(Protocol):
+    """A kernel that ranks the corpus for n queries."""
+
+    def __call__(
+        self, index: Any, query: jax.Array, taken: jax.Array, /, *, k: int
+    ) -> tuple[jax.Array, jax.Array]:
+        """Rank.
+
+        Args:
+            index: arrays of the corpus.
+            query: int32 [n, L] term ids, PAD behind.
+            taken: int32 [n, X] codes that are no candidates.
+            k: how many.
+
+        Returns:
+            Codes int32 [n, k], PAD where fewer, and their scores.
+        """
 
 
 class CorpusIndex:
@@ -104,20 +127,7 @@ class CorpusIndex:
         Raises:
             ValueError: k < 1, or texts and exclude differ in length.
         """
-        queries, which = self._distinct(texts, exclude, k)
-        wide = np.array([is_wide(self._peak, query.terms) for query in queries], bool)
-        kernel = functools.partial(bm25_topk, self.bm25_index, k=k)
-        codes = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.int64)
-        narrow = np.flatnonzero(~wide)
-        codes[narrow], scores[narrow] = run_batches(
-            kernel, [queries[i] for i in narrow], k, progress
-        )
-        for i in np.flatnonzero(wide):
-            codes[i], scores[i] = bm25_topk_wide(
-                self._host_bm25, queries[i].terms, queries[i].exclude, k
-            )
-        return codes[which], scores[which]
+        return self.rank(bm25_topk, "bm25_index", texts, exclude, k, progress=progress)
 
     def lexical(
         self,
@@ -131,9 +141,51 @@ class CorpusIndex:
 
         Arguments, order and errors are those of `bm25`; scores are whole numbers of tokens.
         """
+        return self.rank(lexical_topk, "lexical_index", texts, exclude, k, progress=progress)
+
+    def rank(
+        self,
+        ranking: Ranking,
+        index: IndexName,
+        texts: Sequence[str],
+        exclude: Sequence[npt.NDArray[np.integer]] | None,
+        k: int,
+        *,
+        progress: Progress | None = None,
+    ) -> tuple[Codes, Scores]:
+        """Ranks the corpus by any kernel over one of its indexes.
+
+        Args:
+            ranking: the kernel, which sees the index, the terms of the texts and what is excluded.
+            index: which of the indexes it is over.
+            texts: n query texts.
+            exclude: as `bm25`.
+            k: as `bm25`.
+            progress: as `bm25`.
+
+        Returns:
+            Codes int32 [n, k] and scores int64 [n, k], as the kernel gives them.
+
+        Raises:
+            ValueError: k < 1, or texts and exclude differ in length.
+        """
         queries, which = self._distinct(texts, exclude, k)
-        kernel: Kernel = functools.partial(lexical_topk, self.lexical_index, k=k)
-        codes, scores = run_batches(kernel, queries, k, progress)
+        codes = np.empty((len(queries), k), np.int32)
+        scores = np.empty((len(queries), k), np.int64)
+        wide = np.zeros(len(queries), bool)
+        if ranking is bm25_topk:
+            wide[:] = [is_wide(self._peak, query.terms) for query in queries]
+        narrow = np.flatnonzero(~wide)
+        codes[narrow], scores[narrow] = run_batches(
+            functools.partial(ranking, getattr(self, index), k=k),
+            [queries[i] for i in narrow],
+            k,
+            progress,
+        )
+        for i in np.flatnonzero(wide):
+            codes[i], scores[i] = bm25_topk_wide(
+                self._host_bm25, queries[i].terms, queries[i].exclude, k
+            )
         return codes[which], scores[which]
 
     @functools.cached_property

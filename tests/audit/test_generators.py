@@ -14,6 +14,7 @@ from herald_jax.audit.operators import FAKE, GENERATOR, OPERATORS, Operator
 from herald_jax.audit.registry import Registry
 from herald_jax.kernels import edits, offers
 from herald_jax.kernels.lexical import lexical_topk
+from herald_jax.search import CorpusIndex
 from herald_jax.types import BoundaryError, Edit
 
 POOL = tiny.pool([tiny.log("t")])
@@ -31,32 +32,26 @@ def test_a_second_generator_of_one_name_is_an_error():
     [
         {"oracle": False},
         {"oracle": False, "offer": offers.one_of_each_class},
-        {"oracle": False, "ranking": lexical_topk},
         {"oracle": True},
-        {"oracle": True, "ranking": lexical_topk, "search": lambda *args: None},
-        {
-            "oracle": False,
-            "ranking": lexical_topk,
-            "search": lambda *args: None,
-            "offer": offers.one_of_each_class,
-        },
+        {"oracle": True, "ranking": lexical_topk},
+        {"oracle": False, "ranking": lexical_topk, "offer": offers.one_of_each_class},
     ],
 )
-def test_a_generator_either_ranks_and_searches_or_offers_from_gold_labels(parts):
+def test_a_generator_either_ranks_or_offers_from_gold_labels(parts):
     with pytest.raises(ValueError, match="generator 'odd' must be"):
         Generator(name="odd", **parts)
 
 
 class Watch:
-    """What ran: candidates that were asked for, and stages that were reported."""
+    """What ran: texts that were ranked for, and stages that were reported."""
 
     def __init__(self):
         self.searches = []
         self.stages = []
 
-    def search(self, corpus, texts, taken, k, progress):
-        self.searches.append(texts)
-        return GENERATORS["lexical"].search(corpus, texts, taken, k, progress)
+    def rank(self, corpus, ranking, index, texts, *rest, **options):
+        self.searches.append(list(texts))
+        return RANK(corpus, ranking, index, texts, *rest, **options)
 
     def progress(self, stage, done, total):
         self.stages.append(stage)
@@ -68,9 +63,14 @@ class Watch:
         return str(error.value)
 
 
+RANK = CorpusIndex.rank
+
+
 @pytest.fixture
-def watch():
-    return Watch()
+def watch(monkeypatch):
+    watch = Watch()
+    monkeypatch.setattr(CorpusIndex, "rank", lambda *args, **options: watch.rank(*args, **options))
+    return watch
 
 
 @pytest.fixture
@@ -88,18 +88,12 @@ def plant(monkeypatch):
     return replaced
 
 
-def lexical_with(ranking, watch):
-    return Generator(
-        name="lexical",
-        oracle=False,
-        ranking=ranking,
-        index=lambda corpus: corpus.lexical_index,
-        search=watch.search,
-    )
+def lexical_with(ranking):
+    return Generator(name="lexical", oracle=False, ranking=ranking, index="lexical_index")
 
 
 def test_the_planted_generator_runs_when_it_is_honest(plant, watch):
-    plant(GENERATORS, "GENERATORS", lexical_with(lexical_topk, watch))
+    plant(GENERATORS, "GENERATORS", lexical_with(lexical_topk))
     report = run(POOL, tiny.manifest(), progress=watch.progress).data
     assert watch.searches == [["who built the mill Ada"]]
     assert report["generators"]["lexical"]["reads"] == [
@@ -120,7 +114,7 @@ def test_a_generator_that_holds_the_labels_in_its_closure_is_refused(plant, watc
         codes, scores = lexical_topk(index, query, taken, k=k)
         return jnp.where(codes == support[0], codes, codes), scores
 
-    plant(GENERATORS, "GENERATORS", lexical_with(ranking, watch))
+    plant(GENERATORS, "GENERATORS", lexical_with(ranking))
     message = watch.refused(match="generator 'lexical' may read index, query, taken only")
     # The way it takes: out of the closure, through the comparison, to the first output.
     assert "<captured constant int32[2]> -> " in message
@@ -134,7 +128,7 @@ def test_a_generator_that_asks_the_host_is_refused(plant, watch):
         shape = jax.ShapeDtypeStruct(codes.shape, codes.dtype)
         return jax.pure_callback(lambda c: np.asarray(c), shape, codes), scores
 
-    plant(GENERATORS, "GENERATORS", lexical_with(ranking, watch))
+    plant(GENERATORS, "GENERATORS", lexical_with(ranking))
     message = watch.refused(match="generator 'lexical'")
     assert "<host code behind pure_callback> -> pure_callback -> 0" in message
 
