@@ -45,7 +45,7 @@ def candidates(row: Row, corpus: Sequence[str], most: int) -> list[str]:
 
 
 def offered_ids(
-    name: str, block: Rows, widths: Widths, most: int, encoded
+    name: str, block: Rows, widths: Widths, most: int, places: int, encoded
 ) -> jax.Array | np.ndarray:
     """int32 [K, B]."""
     operator = OPERATORS[name]
@@ -57,7 +57,7 @@ def offered_ids(
         )
     if operator.offers == GENERATOR:
         lists = [candidates(row, block.corpus, most) for row in block.rows]
-        return np.stack([codes.padded(ids, most) for ids in lists], axis=-1)
+        return np.stack([codes.padded(ids, places) for ids in lists], axis=-1)
     only = FAKE_CODE if operator.offers == FAKE else PAD
     return np.full((1, len(block.rows)), only, np.int32)
 
@@ -77,14 +77,18 @@ def attempt(
     widths: Widths = Widths(),  # noqa: B008
     *,
     most: int = 8,
+    spare: int = 0,
     settings: Settings | None = None,
 ) -> Trial:
-    """All edits of a block by the operator of a name, at most `most` by a generator."""
+    """All edits of a block by the operator of a name.
+
+    A generator proposes at most `most` ids, and `spare` places behind them are padding.
+    """
     settings = settings or Settings()
     operator = OPERATORS[name]
     encoded = encode(block, widths, settings)
     visible, oracle, codes = encoded
-    offered = offered_ids(name, block, widths, most, encoded)
+    offered = offered_ids(name, block, widths, most, most + spare, encoded)
     state = programs.describe(visible, codes.passages)
     offer, labels = programs.describe_offer(offered, visible, oracle, codes.passages)
     measuring = rules(settings)

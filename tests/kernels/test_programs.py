@@ -26,9 +26,9 @@ TOLERANCE = np.float32(CHOSEN.tie_tolerance)
 SCALE = margin_scale(64.0)
 
 
-def picked(name, block, widths=Widths(), most=8):  # noqa: B008
+def picked(name, block, widths=Widths(), spare=0):  # noqa: B008
     """Everything that a table of an audit takes from a block, trajectories along the last axis."""
-    trial = attempt(name, block, widths, most=most)
+    trial = attempt(name, block, widths, spare=spare)
     values = programs.pair_margins(trial.originals, trial.edits, MATRIX, None)
     return {
         "originals": trial.originals,
@@ -81,7 +81,7 @@ def test_trajectories_of_a_block_do_not_touch_each_other(name, block, other):
 @given(block=strategies.blocks(ROWS))
 def test_padding_changes_nothing(name, block):
     tight = picked(name, block)
-    padded = picked(name, block, Widths(retrieved=70, citations=13, support=9), most=12)
+    padded = picked(name, block, Widths(retrieved=70, citations=13, support=9), spare=4)
     edits, padded_edits = tight.pop("edits"), padded.pop("edits")
     assert_equal(tight, padded)
     # More places for ids on offer are more edits that are not made.
@@ -133,7 +133,7 @@ def measure_written(edited, n_support):
         return {name: column(found, name) for name in COLUMNS}
 
     over_rows = jax.vmap(one, in_axes=-1, out_axes=-1)
-    over_edits = jax.vmap(over_rows, in_axes=(-2, -2, None, -2), out_axes=-2)
+    over_edits = jax.vmap(over_rows, in_axes=(0, 0, None, 0))
     return over_edits(edited.state, edited.support, n_support, edited.f1)
 
 
@@ -232,7 +232,7 @@ def test_the_counter_sees_a_compilation():
 def test_blocks_of_one_shape_compile_once():
     def run(block):
         for name in OPERATORS:
-            found = picked(name, block, Widths(retrieved=32, citations=8, support=8), most=8)
+            found = picked(name, block, Widths(retrieved=32, citations=8, support=8))
             for values in jax.tree.leaves(found["selected"]):
                 rows = np.ones(ROWS, bool)
                 programs.sum_questions(values, rows, np.float32(SCALE), TOLERANCE, width=2)
