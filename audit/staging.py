@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from herald_jax.audit.base import BaseReward
 from herald_jax.audit.contracts import ContractSet
@@ -32,6 +33,7 @@ from herald_jax.manifest import Manifest
 from herald_jax.types import DETECTORS, FEATURES, Fault, InputError, Labels, Oracle, State, Visible
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Tree = TypeVar("Tree")
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
@@ -210,7 +212,32 @@ def _block_rows(padded: int, widths: Widths, manifest: Manifest, contracts: int)
     numbers = max(edits * contracts, generators.primary_k * scaled, widths.retrieved)
     fitting = [rows for rows in BLOCK_ROWS if rows * numbers <= BLOCK_NUMBERS]
     largest = max(fitting, default=BLOCK_ROWS[0])
-    return min(bucket(padded, BLOCK_ROWS), largest)
+    devices = jax.local_device_count()
+    share = min(bucket(-(-padded // devices), BLOCK_ROWS), largest)
+    return share * devices
+
+
+def spread(arrays: Tree, rows: int) -> Tree:
+    """Arrays of a block on the local devices, its trajectories split evenly among them.
+
+    Args:
+        arrays: any tree of arrays with trajectories along the last axis.
+        rows: how many; what does not divide by the number of devices goes to one of them.
+
+    Returns:
+        The same tree; every program that takes it runs on all devices, since sums are of integers
+        with the same figures.
+    """
+    devices = np.array(jax.local_devices())
+    if len(devices) == 1 or rows % len(devices):
+        return jax.device_put(arrays)
+    mesh = Mesh(devices, ("trajectories",))
+
+    def placed(leaf: jax.Array) -> jax.Array:
+        axes = [None] * (leaf.ndim - 1)
+        return jax.device_put(leaf, NamedSharding(mesh, PartitionSpec(*axes, "trajectories")))
+
+    return jax.tree.map(placed, arrays)
 
 
 def stage(setup: Setup) -> Iterator[Block]:
@@ -221,8 +248,8 @@ def stage(setup: Setup) -> Iterator[Block]:
 
 def stage_block(setup: Setup, place: GroupBlock) -> Block:
     """Describe and measure the trajectories of one block."""
-    visible = jax.device_put(visible_block(setup.pool, place.rows, setup.widths))
-    oracle = jax.device_put(oracle_block(setup.pool, place.rows, setup.widths))
+    visible = spread(visible_block(setup.pool, place.rows, setup.widths), len(place.rows))
+    oracle = spread(oracle_block(setup.pool, place.rows, setup.widths), len(place.rows))
     state = programs.describe(visible, setup.passages)
     originals = programs.measure_originals(state, oracle, setup.rules)
     base = None if setup.base is None else setup.base.originals(place.rows, originals)
