@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import synthetic
 from machine import ReadBandwidth, compared, machine
@@ -40,7 +39,7 @@ from numpy_audit import Chunk, audit_chunk
 from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.estimates import Tally
 from herald_jax.audit.operators import OPERATORS
-from herald_jax.audit.staging import Block, Setup, prepare
+from herald_jax.audit.staging import Block, Setup, prepare, spread
 from herald_jax.audit.tables import SELECTORS
 from herald_jax.audit.trials import Trial, attempt
 from herald_jax.data.blocks import GroupBlock, group_blocks, oracle_block, visible_block
@@ -108,9 +107,11 @@ def stage(data: synthetic.Synthetic) -> tuple[Setup, list[Staged]]:
 
 def herald_trial(setup: Setup, staged: Staged) -> Trial:
     """One block from host memory to selected margins (`audit.staging`, `audit.trials`)."""
-    state = programs.describe(staged.visible, setup.passages)
-    originals = programs.measure_originals(state, staged.oracle, setup.rules)
-    block = Block(setup, staged.place, staged.visible, staged.oracle, state, originals, None)
+    rows = len(staged.place.rows)
+    visible, oracle = spread(staged.visible, rows), spread(staged.oracle, rows)
+    state = programs.describe(visible, setup.passages)
+    originals = programs.measure_originals(state, oracle, setup.rules)
+    block = Block(setup, staged.place, visible, oracle, state, originals, None)
     return attempt(block, LAUNDERING, staged.candidates)
 
 
@@ -124,8 +125,8 @@ def herald_audit(setup: Setup, blocks: list[Staged]) -> dict[str, Tally]:
             sums = programs.sum_questions(
                 getattr(trial.selected, selector),
                 trial.isolated,
-                jnp.float32(setup.scale),
-                jnp.float32(setup.tie_tolerance),
+                np.float32(setup.scale),
+                np.float32(setup.tie_tolerance),
                 width=staged.place.width,
             )
             tally.add(staged.place.groups, sums)

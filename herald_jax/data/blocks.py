@@ -98,18 +98,18 @@ class Widths:
 
 
 def block_widths(pool: Pool, rows: Int32 | None = None) -> Widths:
-    """Powers of two that hold every list of the given rows (default: all of the pool)."""
+    """The longest list of each kind among the given rows (default: all of the pool), at least 1."""
     if rows is None:
         rows = np.arange(len(pool.rows), dtype=np.int32)
     rows = rows[rows != PAD]
 
-    def width(lists: Ragged, chosen: Int32) -> int:
-        return power_of_two(int(lists.lengths[chosen].max(initial=1)))
+    def longest(lists: Ragged, chosen: Int32) -> int:
+        return int(lists.lengths[chosen].max(initial=1))
 
     return Widths(
-        retrieved=width(pool.rows.retrieved, rows),
-        citations=width(pool.rows.citations, rows),
-        support=width(pool.support, pool.rows.question[rows]),
+        retrieved=longest(pool.rows.retrieved, rows),
+        citations=longest(pool.rows.citations, rows),
+        support=longest(pool.support, pool.rows.question[rows]),
     )
 
 
