@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import herald_jax.cli.audit as audit
+import herald_jax.cli.import_ as import_
 import herald_jax.cli.manifest as manifest
 import herald_jax.cli.report as report
 import herald_jax.cli.sample as sample
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("sample", epilog=sample.EXAMPLES)(sample.sample)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
+app.command("import", epilog=import_.EXAMPLES)(import_.import_)
 app.command("manifest", epilog=manifest.EXAMPLES)(manifest.manifest)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 
