@@ -24,7 +24,7 @@ class Scales:
         for operator in self._operators:
             trial = trials[operator]
             worst = trial.selected_under(self._contracts).oracle_worst
-            tables.add_values(("scales", operator), trial.block, worst, common & trial.isolated)
+            tables.add_values(("scales", operator), trial.block, worst, common)
 
     def report(self, tables: Tables) -> dict[str, Any]:
         """`{scale: {operator: {subset: {"asr", "mean_margin"}}}}`; no question, no entry."""

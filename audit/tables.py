@@ -1,18 +1,22 @@
 """The tables of a report: which rows each is over, and their cells (SPEC sections 9 and 12)."""
 
+from collections import deque
 from typing import Any
 
 import jax
 import numpy as np
 
 from herald_jax.audit.estimates import EMPTY, Cell, Estimator, Tally
-from herald_jax.audit.staging import Block, Mask, Setup
+from herald_jax.audit.staging import Block, Codes, Mask, Setup
 from herald_jax.audit.trials import Trial
 from herald_jax.kernels import programs
+from herald_jax.kernels.sums import QuestionSums
 
 # The kind of a table, then what tells it from others of its kind.
 Key = tuple[str, ...]
 FIRST_VISIBLE, ORACLE_WORST = "first_visible", "oracle_worst"
+# Sums that the device may still be working on while the host hands it the next.
+MOST_WAITING = 64
 SELECTORS = (FIRST_VISIBLE, ORACLE_WORST)
 
 
@@ -23,6 +27,7 @@ class Tables:
         self._setup = setup
         self._tallies: dict[Key, Tally] = {}
         self._cells: dict[Key, list[Cell]] = {}
+        self._waiting: deque[tuple[Key, Codes, QuestionSums]] = deque()
         self._estimator = Estimator(setup.manifest.statistics, setup.scale)
 
     def add(self, key: Key, trial: Trial, rows: Mask) -> None:
@@ -31,13 +36,14 @@ class Tables:
         Args:
             key: the table.
             trial: an operator's outcome on a block.
-            rows: bool [B] rows of the table; those without an isolated pair never count.
+            rows: bool [B] rows of the table; those without an isolated pair have no margin and
+                never count.
         """
         picked = trial.selected
         for selector, values in zip(
             SELECTORS, (picked.first_visible, picked.oracle_worst), strict=True
         ):
-            self.add_values((*key, selector), trial.block, values, rows & trial.isolated)
+            self.add_values((*key, selector), trial.block, values, rows)
 
     def add_values(self, key: Key, block: Block, values: jax.Array, rows: Mask) -> None:
         """Count margins of a block's rows: values [columns, B]."""
@@ -52,7 +58,15 @@ class Tables:
             np.float32(self._setup.tie_tolerance),
             width=block.place.width,
         )
-        self._tallies[key].add(block.place.groups, sums)
+        self._waiting.append((key, block.place.groups, sums))
+        if len(self._waiting) > MOST_WAITING:
+            self._collect(MOST_WAITING // 2)
+
+    def _collect(self, left: int) -> None:
+        """Take in the oldest sums, waiting for the device where it is not done with them."""
+        while len(self._waiting) > left:
+            key, groups, sums = self._waiting.popleft()
+            self._tallies[key].add(groups, sums)
 
     def keys(self) -> list[Key]:
         """Every table, and its selector."""
@@ -62,8 +76,18 @@ class Tables:
         """The second parts of the keys of one kind of table, sorted."""
         return sorted({key[1] for key in self._tallies if key[0] == kind})
 
+    def tally(self, key: Key) -> Tally:
+        """The sums of a table: the kind, what tells it apart, the selector.
+
+        Raises:
+            KeyError: no rows were ever offered to it.
+        """
+        self._collect(0)
+        return self._tallies[key]
+
     def columns(self, key: Key) -> list[Cell]:
         """Cells of a table, one a column; computed once."""
+        self._collect(0)
         if key not in self._cells:
             tally = self._tallies.get(key)
             self._cells[key] = [] if tally is None else self._estimator.cells(tally)

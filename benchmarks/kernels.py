@@ -40,7 +40,7 @@ from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.estimates import Tally
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.staging import Block, Setup, prepare, spread
-from herald_jax.audit.tables import SELECTORS
+from herald_jax.audit.tables import SELECTORS, Tables
 from herald_jax.audit.trials import Trial, attempt
 from herald_jax.data.blocks import GroupBlock, group_blocks, oracle_block, visible_block
 from herald_jax.kernels import programs
@@ -117,20 +117,11 @@ def herald_trial(setup: Setup, staged: Staged) -> Trial:
 
 def herald_audit(setup: Setup, blocks: list[Staged]) -> dict[str, Tally]:
     """All blocks to sums per question, by selector (`audit.tables`)."""
-    n_questions = len(setup.pool.question_ids)
-    tallies = {name: Tally(len(setup.contracts.names), n_questions) for name in SELECTORS}
+    tables = Tables(setup)
     for staged in blocks:
         trial = herald_trial(setup, staged)
-        for selector, tally in tallies.items():
-            sums = programs.sum_questions(
-                getattr(trial.selected, selector),
-                trial.isolated,
-                np.float32(setup.scale),
-                np.float32(setup.tie_tolerance),
-                width=staged.place.width,
-            )
-            tally.add(staged.place.groups, sums)
-    return tallies
+        tables.add(("operators", LAUNDERING.name), trial, trial.block.real)
+    return {name: tables.tally(("operators", LAUNDERING.name, name)) for name in SELECTORS}
 
 
 def numpy_audit(data: synthetic.Synthetic, setup: Setup, chunk: int) -> list[Chunk]:
