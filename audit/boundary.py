@@ -4,23 +4,31 @@ A candidate generator or a visible-only operator must not depend on gold labels.
 of its program, so it is read off the program: the function is traced with the visible and the
 oracle arrays side by side, and every output carries the set of input leaves that can influence it,
 through arithmetic, predicates, loop carries and inner functions. What cannot be followed is a
-source of its own and never counts as safe: an array that the closure captured (it is a constant of
-the jaxpr, no input of it), and what a host callback returns.
+source of its own and never counts as safe: a value that the closure captured (it is a constant of
+the jaxpr, no input of it), what a host callback returns, what is read from a mutable reference.
+
+Its limit: a number that Python computed before the trace is a literal of the program and cannot be
+told from one that was written there. Values in the closure, the defaults and the bound arguments of
+the function are refused for that reason; what it reaches through module globals is not looked at.
 
 Sources: SPEC section 5 ("declares the fields it reads"), section 6 (what a generator may see).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend import core
 
 from herald_jax.types import BoundaryError
 
 # Primitives that run code outside the traced program, by a part of their name.
 _OPAQUE = ("callback", "ffi_call", "infeed", "custom_call")
+
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 # From a source to the chain of primitives through which it came.
 Sources = dict[str, tuple[str, ...]]
@@ -43,11 +51,14 @@ class Reach:
         return frozenset(self.outputs) - self.unchanged
 
 
-def reach(function: Callable[..., Any], **inputs: Any) -> Reach:
+def reach(
+    function: Callable[..., Any], *, closure_of: Callable[..., Any] | None = None, **inputs: Any
+) -> Reach:
     """Trace a function and follow every input leaf to the outputs it can influence.
 
     Args:
         function: called with the inputs by keyword; it must be traceable by JAX.
+        closure_of: whose closure must hold no values; the function itself by default.
         **inputs: pytrees of arrays or `jax.ShapeDtypeStruct`; leaf `support` of the input `oracle`
             is called `oracle.support`.
 
@@ -64,6 +75,8 @@ def reach(function: Callable[..., Any], **inputs: Any) -> Reach:
     paths = [leaf for name in names for leaf in by_input[name]]
     arguments: list[Sources] = [{path: ()} for path in paths]
     found = _follow(closed, arguments)
+    if held := _held(function if closure_of is None else closure_of):
+        found = [sources | dict.fromkeys(held, ()) for sources in found]
     outputs = [_path(path) for path, _ in jax.tree_util.tree_leaves_with_path(shape)]
     origin = dict(zip(closed.jaxpr.invars, paths, strict=True))
     unchanged = {
@@ -72,6 +85,35 @@ def reach(function: Callable[..., Any], **inputs: Any) -> Reach:
         if not isinstance(var, core.Literal) and origin.get(var) == name
     }
     return Reach(dict(zip(outputs, found, strict=True)), frozenset(unchanged))
+
+
+def _held(function: Callable[..., Any]) -> list[str]:
+    """Numbers and arrays that Python itself gives a function beside its arguments, by name."""
+    if isinstance(function, partial):
+        bound = dict(enumerate(function.args)) | function.keywords
+        given = [f"argument {name}" for name, value in bound.items() if _is_value(value)]
+        return [f"<bound {name}>" for name in given] + _held(function.func)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        inner = getattr(function, "__wrapped__", None)
+        return _held(inner) if inner is not None else []
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    names = [f"captured {name}" for name, cell in cells if _is_value(_content(cell))]
+    defaults = function.__defaults__ or ()
+    # A plain number there is part of the program's text.
+    names += [f"default {value!r:.20}" for value in defaults if isinstance(value, _ARRAYS)]
+    return [f"<{name}>" for name in names]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that is not bound yet
+        return None
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (*_ARRAYS, float, int)) and not isinstance(value, bool)
 
 
 def require_visible(what: str, found: Reach, *, allowed: Sequence[str]) -> None:
@@ -148,15 +190,30 @@ def _equation(equation: Any, inputs: list[Sources]) -> list[Sources]:
     inner = list(_inner(equation.params.values()))
     if len(inner) == 1 and _calls(inner[0], equation):
         return _follow(inner[0], inputs)
-    # Anything else mixes everything: its operands, what its inner programs captured, and, if it
-    # runs code of the host, that.
-    extra = [
-        _captured(constant) for closed in inner for constant in (*closed.consts, *_nested(closed))
-    ]
-    if any(part in name for part in _OPAQUE):
-        extra.append({f"<host code behind {name}>": ()})
-    mixed = _merge([*inputs, *extra], name)
+    # Anything else mixes everything: its operands, and whatever its inner programs hold.
+    held = [_own(equation), *(source for closed in inner for source in _inside(closed))]
+    mixed = _merge([*inputs, *held], name)
     return [dict(mixed) for _ in equation.outvars]
+
+
+def _own(equation: Any) -> Sources:
+    """What an equation brings in by itself: code of the host, state that changes in place."""
+    name = equation.primitive.name
+    if any(part in name for part in _OPAQUE):
+        return {f"<host code behind {name}>": ()}
+    operands = (*equation.invars, *equation.outvars)
+    if any(type(atom.aval).__name__.endswith("Ref") for atom in operands):
+        return {f"<mutable state behind {name}>": ()}
+    return {}
+
+
+def _inside(closed: core.ClosedJaxpr) -> Iterable[Sources]:
+    """What an inner program brings in, at any depth."""
+    yield from map(_captured, closed.consts)
+    for equation in closed.jaxpr.eqns:
+        yield _own(equation)
+        for inner in _inner(equation.params.values()):
+            yield from _inside(inner)
 
 
 def _inner(params: Iterable[Any]) -> Iterable[core.ClosedJaxpr]:
@@ -173,13 +230,6 @@ def _inner(params: Iterable[Any]) -> Iterable[core.ClosedJaxpr]:
 def _unknown(jaxpr: core.Jaxpr) -> core.ClosedJaxpr:
     """An open program with constants of unknown value: each is a source of its own."""
     return core.ClosedJaxpr(jaxpr, tuple(var.aval for var in jaxpr.constvars))
-
-
-def _nested(closed: core.ClosedJaxpr) -> Iterable[Any]:
-    for equation in closed.jaxpr.eqns:
-        for inner in _inner(equation.params.values()):
-            yield from inner.consts
-            yield from _nested(inner)
 
 
 def _calls(inner: core.ClosedJaxpr, equation: Any) -> bool:

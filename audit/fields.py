@@ -17,11 +17,13 @@ from herald_jax.audit import boundary
 from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.generators import Generator
 from herald_jax.audit.operators import FAKE, Operator
+from herald_jax.data.blocks import Widths
 from herald_jax.kernels import membership
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.rewards import COLUMNS, column, measure
 from herald_jax.search import CorpusIndex
+from herald_jax.search.batches import BATCH
 from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visible
 
 # From leaves of the arrays to fields of the records they were made from (SPEC section 1).
@@ -62,7 +64,12 @@ WRITTEN_FIELDS: Mapping[str, str] = {
 
 ORACLE_FIELDS = ("answers", "support_ids", "nodes")
 
-_CITED, _RETRIEVED, _SUPPORT, _OFFERED = 3, 4, 2, 2
+# Lengths of lists where no pool gives them. An audit passes those of its blocks, so that what is
+# traced is what runs.
+SMALL = Widths(retrieved=4, citations=3, support=2)
+_OFFERED = 2
+# Lengths of the queries that generators are traced at: those of `search.batches`, where most are.
+_QUERY_WIDTHS = (64, 256, 1024)
 
 
 def _shape(dtype: npt.DTypeLike, *shape: int) -> jax.Array:
@@ -85,11 +92,11 @@ def _weights() -> FeatureWeights:
     )
 
 
-def visible_shapes() -> Visible:
+def visible_shapes(widths: Widths = SMALL) -> Visible:
     """Shapes of one small trajectory."""
     return Visible(
-        retrieved=_shape(_INT, _RETRIEVED),
-        citations=_shape(_INT, _CITED),
+        retrieved=_shape(_INT, widths.retrieved),
+        citations=_shape(_INT, widths.citations),
         searches=_shape(_INT),
         invalid=_shape(_INT),
         repeated=_shape(_BOOL),
@@ -98,10 +105,10 @@ def visible_shapes() -> Visible:
     )
 
 
-def oracle_shapes() -> Oracle:
+def oracle_shapes(widths: Widths = SMALL) -> Oracle:
     """Shapes of its labels."""
     return Oracle(
-        support=_shape(_INT, _SUPPORT),
+        support=_shape(_INT, widths.support),
         em=_shape(_FLOAT),
         f1=_shape(_FLOAT),
         gold_em=_shape(_FLOAT),
@@ -122,6 +129,7 @@ def record_fields(sources: Iterable[str]) -> list[str]:
 
 def _described(
     operator: Operator,
+    widths: Widths,
     visible: Visible,
     oracle: Oracle,
     passages: jax.Array,
@@ -130,7 +138,7 @@ def _described(
 ) -> tuple[State, Offer, Labels]:
     """What an operator is given of a trajectory, computed from its records' arrays."""
     if callable(operator.offers):
-        ids = operator.offers(visible, oracle, passages, _CITED)
+        ids = operator.offers(visible, oracle, passages, widths.citations)
     else:
         ids = fake if operator.offers == FAKE else offered
     state = membership.describe_state(visible, passages)
@@ -141,45 +149,45 @@ def _described(
     return state, offer, labels
 
 
-def _inputs() -> dict[str, Any]:
+def _inputs(widths: Widths) -> dict[str, Any]:
     """Shapes of everything that an operator can be computed from."""
     return {
-        "visible": visible_shapes(),
-        "oracle": oracle_shapes(),
+        "visible": visible_shapes(widths),
+        "oracle": oracle_shapes(widths),
         "passages": _shape(_INT),
         "offered": _shape(_INT, _OFFERED),
         "fake": _shape(_INT, 1),
     }
 
 
-def described_shapes(operator: Operator) -> tuple[State, Offer, Labels]:
-    """Shapes of what an operator is given of one small trajectory."""
-    return jax.eval_shape(partial(_described, operator), *_inputs().values())
+def described_shapes(operator: Operator, widths: Widths) -> tuple[State, Offer, Labels]:
+    """Shapes of what an operator is given of one trajectory."""
+    return jax.eval_shape(partial(_described, operator, widths), *_inputs(widths).values())
 
 
-def trace_operator(operator: Operator) -> tuple[boundary.Reach, boundary.Reach]:
+def trace_operator(operator: Operator, widths: Widths) -> tuple[boundary.Reach, boundary.Reach]:
     """What reaches an edit: from the records' arrays, and from the state alone."""
 
     def from_records(**inputs: Any) -> Edit:
-        return operator.edit(*_described(operator, **inputs))
+        return operator.edit(*_described(operator, widths, **inputs))
 
     def from_state(state: State, offer: Offer, labels: Labels) -> Edit:
         return operator.edit(state, offer, labels)
 
-    state, offer, labels = described_shapes(operator)
+    state, offer, labels = described_shapes(operator, widths)
     return (
-        boundary.reach(from_records, **_inputs()),
+        boundary.reach(from_records, closure_of=operator.edit, **_inputs(widths)),
         boundary.reach(from_state, state=state, offer=offer, labels=labels),
     )
 
 
-def operator_fields(operator: Operator) -> dict[str, list[str]]:
+def operator_fields(operator: Operator, widths: Widths = SMALL) -> dict[str, list[str]]:
     """What an operator reads and writes.
 
     Raises:
         BoundaryError: if it is visible-only and gold labels reach its edit.
     """
-    records, state = trace_operator(operator)
+    records, state = trace_operator(operator, widths)
     if not operator.oracle:
         boundary.require_visible(
             f"operator {operator.name!r}",
@@ -194,17 +202,17 @@ def operator_fields(operator: Operator) -> dict[str, list[str]]:
 
 
 @cache
-def moved_columns(operator: Operator) -> tuple[str, ...]:
+def moved_columns(operator: Operator, widths: Widths = SMALL) -> tuple[str, ...]:
     """Columns of x (`kernels.rewards`) that an operator can change, from its jaxpr.
 
     A lone citation that moves changes a few features and detectors; the matrix product of an audit
     is over these alone. Labels move with citations and with the answer: support counts as changed
     unless the operator never offers an id, F1 unless it never writes the gold answer.
     """
-    _, state = trace_operator(operator)
+    _, state = trace_operator(operator, widths)
     moved = set(state.changed())
     labels = {"offered": "support", "gold": "f1"}
-    moved |= {label for part, label in labels.items() if not _never(operator, state, part)}
+    moved |= {label for part, label in labels.items() if not _never(operator, widths, state, part)}
 
     def columns(
         state: State,
@@ -217,11 +225,11 @@ def moved_columns(operator: Operator) -> tuple[str, ...]:
         measured = measure(state, support, n_support, f1, limits, weights)
         return {name: column(measured, name) for name in COLUMNS}
 
-    described = jax.eval_shape(membership.describe_state, visible_shapes(), _shape(_INT))
+    described = jax.eval_shape(membership.describe_state, visible_shapes(widths), _shape(_INT))
     found = boundary.reach(
         columns,
         state=described,
-        support=_shape(_BOOL, _CITED),
+        support=_shape(_BOOL, widths.citations),
         n_support=_shape(_INT),
         f1=_shape(_FLOAT),
         limits=_limits(),
@@ -230,49 +238,68 @@ def moved_columns(operator: Operator) -> tuple[str, ...]:
     return tuple(name for name in COLUMNS if moved & found.outputs[name].keys())
 
 
-def _never(operator: Operator, traced: boundary.Reach, part: str) -> bool:
+def _never(operator: Operator, widths: Widths, traced: boundary.Reach, part: str) -> bool:
     """A boolean part of the edit depends on nothing, and is False."""
     if traced.outputs[part]:
         return False
-    shapes = described_shapes(operator)
+    shapes = described_shapes(operator, widths)
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     return not np.asarray(getattr(operator.edit(*zeros), part)).any()
 
 
-def trace_generator(generator: Generator, corpus: CorpusIndex) -> boundary.Reach:
-    """What reaches the candidates that a generator proposes."""
+def trace_generator(
+    generator: Generator, corpus: CorpusIndex, k: int, widths: Widths
+) -> list[boundary.Reach]:
+    """What reaches the candidates that a generator proposes, at every shape it is traced at."""
     if generator.offer is not None:
         offer = generator.offer
-        return boundary.reach(
-            lambda visible, oracle, passages: offer(visible, oracle, passages, _OFFERED),
-            visible=visible_shapes(),
-            oracle=oracle_shapes(),
-            passages=_shape(_INT),
-        )
+        return [
+            boundary.reach(
+                lambda visible, oracle, passages: offer(visible, oracle, passages, _OFFERED),
+                closure_of=offer,
+                visible=visible_shapes(widths),
+                oracle=oracle_shapes(widths),
+                passages=_shape(_INT),
+            )
+        ]
     ranking = generator.ranking
     if ranking is None:
         raise ValueError(f"generator {generator.name!r} has no program to trace")
-    return boundary.reach(
-        lambda index, query, taken: ranking(index, query, taken, k=1),
-        index=getattr(corpus, generator.index),
-        query=_shape(_INT, 1, 8),
-        taken=_shape(_INT, 1, 8),
-    )
+    return [
+        boundary.reach(
+            lambda index, query, taken: ranking(index, query, taken, k=k),
+            closure_of=ranking,
+            index=getattr(corpus, generator.index),
+            query=_shape(_INT, BATCH, width),
+            taken=_shape(_INT, BATCH, width),
+        )
+        for width in _QUERY_WIDTHS
+    ]
 
 
-def generator_fields(generator: Generator, corpus: CorpusIndex) -> list[str]:
+def generator_fields(
+    generator: Generator, corpus: CorpusIndex, k: int = 1, widths: Widths = SMALL
+) -> list[str]:
     """What a generator reads.
+
+    Args:
+        generator: the plug-in.
+        corpus: what it ranks.
+        k: candidates that are asked for.
+        widths: lengths of lists, for one that reads trajectories.
 
     Raises:
         BoundaryError: if it is visible and anything but the question, the trajectory's visible
             fields and the corpus reaches its candidates.
     """
-    found = trace_generator(generator, corpus)
-    if not generator.oracle:
-        boundary.require_visible(
-            f"generator {generator.name!r}", found, allowed=("index", "query", "taken")
-        )
-    return record_fields(found.reads(found.outputs))
+    read: set[str] = set()
+    for found in trace_generator(generator, corpus, k, widths):
+        if not generator.oracle:
+            boundary.require_visible(
+                f"generator {generator.name!r}", found, allowed=("index", "query", "taken")
+            )
+        read |= found.reads(found.outputs)
+    return record_fields(read)
 
 
 def contract_fields(contracts: ContractSet, base_reads: Iterable[str] | None) -> list[list[str]]:

@@ -54,8 +54,8 @@ def run(
         pool: trajectories, corpus and labels (`data.load_pool`).
         manifest: settings; the defaults of SPEC.md when None.
         base: a reward that takes R0's place; None for the linear one of the manifest.
-        block_rows: trajectories that are on the device at once, a power of two; None chooses by
-            the size of the pool. It changes no figure.
+        block_rows: trajectories that are on the device at once; None chooses by the size of the
+            pool. It changes no figure.
         progress: called with a stage, how much of it is done, and how much there is.
 
     Returns:
@@ -96,8 +96,8 @@ class Audit:
             epsilon=generators.bm25_epsilon,
             variant=generators.bm25_variant,
         )
-        self._trace(base)
         self._setup: Setup = prepare(pool, manifest, self._contracts, base, block_rows)
+        self._trace(base)
         self._tables = Tables(self._setup)
         self._statuses = Statuses()
         self._incidence = Incidence(manifest)
@@ -114,12 +114,15 @@ class Audit:
 
     def _trace(self, base: BaseReward | None) -> None:
         """Read every part's fields off its jaxpr, before anything runs."""
+        generators = self._manifest.generators
+        most = max(generators.primary_k, *generators.budgets)
         used = {self._manifest.generators.primary, *self._budget_generators()}
         self._operator_fields = {
-            name: fields.operator_fields(OPERATORS[name]) for name in self._manifest.operators.names
+            name: fields.operator_fields(OPERATORS[name], self._setup.widths)
+            for name in self._manifest.operators.names
         }
         self._generator_fields = {
-            name: fields.generator_fields(GENERATORS[name], self._corpus)
+            name: fields.generator_fields(GENERATORS[name], self._corpus, most, self._setup.widths)
             for name in GENERATORS
             if name in used
         }

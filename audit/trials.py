@@ -130,7 +130,7 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
         setup.rules,
         edit=operator.edit,
         each=operator.each,
-        columns=moved_columns(operator),
+        columns=moved_columns(operator, setup.widths),
     )
     base_margin = None
     if setup.base is not None and block.base is not None:

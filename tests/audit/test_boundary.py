@@ -1,6 +1,7 @@
 """Leaks of every kind are planted and must be refused; honest functions must pass."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -142,6 +143,75 @@ def test_a_host_callback_is_refused():
 
     with pytest.raises(BoundaryError, match="host code behind pure_callback"):
         check(function)
+
+
+def leak_through_a_reference(visible, oracle):
+    held = jax.new_ref(jnp.float32(0))
+    held[...] = oracle.f1
+    return visible.ids * (held[...] > 0)
+
+
+def leak_through_a_reference_in_a_loop(visible, oracle):
+    held = jax.new_ref(jnp.float32(0))
+
+    def step(_, x):
+        held[...] = oracle.f1
+        return x + 1
+
+    return jax.lax.fori_loop(0, 2, step, visible.ids) * (held[...] > 0)
+
+
+def leak_through_a_reference_in_a_call(visible, oracle):
+    held = jax.new_ref(jnp.float32(0))
+
+    @jax.jit
+    def write(f1):
+        held[...] = f1
+
+    write(oracle.f1)
+    return visible.ids * (held[...] > 0)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        leak_through_a_reference,
+        leak_through_a_reference_in_a_loop,
+        leak_through_a_reference_in_a_call,
+    ],
+)
+def test_what_is_read_from_a_mutable_reference_is_refused(planted):
+    with pytest.raises(BoundaryError, match="mutable state behind"):
+        check(planted)
+
+
+def test_a_callback_inside_a_solver_is_refused():
+    def function(visible, oracle):
+        def ask(x):
+            shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+            return jax.pure_callback(lambda v: np.asarray(v), shape, x)
+
+        start = visible.ids.astype(jnp.float32)
+        return jax.lax.custom_linear_solve(
+            ask, start, lambda _, b: b, lambda _, b: b, symmetric=True
+        )
+
+    with pytest.raises(BoundaryError, match="host code behind pure_callback"):
+        check(function)
+
+
+@pytest.mark.parametrize("secret", [np.float32(0.5), np.array(0.5), 0.5, 3])
+def test_a_number_in_the_closure_is_refused(secret):
+    with pytest.raises(BoundaryError, match="<captured secret> -> result"):
+        check(lambda visible, oracle: visible.ids * secret)
+
+
+def test_a_number_bound_to_an_argument_is_refused():
+    def function(visible, oracle, secret):
+        return visible.ids * secret
+
+    with pytest.raises(BoundaryError, match="<bound argument secret>"):
+        check(partial(function, secret=np.float32(0.5)))
 
 
 def test_an_honest_function_passes_and_its_reads_are_exact():
