@@ -176,13 +176,13 @@ def prepare(
         raise InputError(
             [
                 Fault(
-                    file="trajectories",
+                    file=", ".join(pool.trajectory_files),
                     line=0,
                     field="question_id",
                     code="too_many_rollouts",
-                    expected=f"at most {MAX_ROLLOUTS} rollouts of one question",
-                    got=f"{counts.max()} of {question!r}",
-                    remedy="audit a sample of that question's rollouts",
+                    expected=f"at most {MAX_ROLLOUTS:,} rollouts of one question",
+                    got=f"{counts.max():,} of question {question!r}",
+                    remedy="keep a sample of that question's trajectories",
                 )
             ]
         )

@@ -23,8 +23,14 @@ new_enough() {
 }
 
 if [ -n "$python" ]; then
+  if ! found=$("$python" -c 'import platform; print(platform.python_version())' 2>&1); then
+    echo "setup: $python does not run as a Python: $(tail -n 1 <<<"$found")" >&2
+    echo "       name another: make PYTHON=/path/to/python3.12" >&2
+    exit 2
+  fi
   if ! new_enough "$python"; then
-    echo "setup: $python is not a Python of at least 3.11; name another: make PYTHON=python3.12" >&2
+    echo "setup: $python is Python $found, at least 3.11 is needed; name another:" >&2
+    echo "       make PYTHON=/path/to/python3.12" >&2
     exit 2
   fi
 else

@@ -17,7 +17,7 @@ import herald_jax.cli.report as report
 import herald_jax.cli.sample as sample
 import herald_jax.cli.validate as validate
 from herald_jax import __version__
-from herald_jax.cli.console import say
+from herald_jax.cli.console import say, show
 
 BAD_INPUT = 2
 EXAMPLES = """
@@ -48,7 +48,7 @@ app.command("report", epilog=report.EXAMPLES)(report.report)
 def show_version(wanted: bool) -> None:
     """Print the version and stop."""
     if wanted:
-        typer.echo(f"herald-jax {__version__}")
+        show(f"herald-jax {__version__}")
         raise typer.Exit
 
 
@@ -62,15 +62,22 @@ def options(
     """Audit the rewards of search agents with paired adversarial edits of their logs."""
 
 
-def main() -> None:
-    """Run the command line; errors in the input are printed without a traceback, exit code 2."""
+def run() -> None:
+    """Run the command line; errors in the input are printed without a traceback, exit code 2.
+
+    So are files that the system does not let be read or written.
+    """
     try:
         app(prog_name="herald")
     except Exception as error:
         # Only now: the shared types import JAX, which `--help` should not wait for.
         from herald_jax.types import HeraldError
 
-        if not isinstance(error, HeraldError):
+        if isinstance(error, HeraldError):
+            text = str(error)
+        elif isinstance(error, OSError):
+            text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        else:
             raise
-        say(f"error: {error}" if "\n" not in str(error) else f"errors:\n{error}")
+        say(f"errors:\n{text}" if "\n" in text else f"error: {text}")
         sys.exit(BAD_INPUT)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from herald_jax.cli.console import say
+from herald_jax.cli.console import say, show
 
 if TYPE_CHECKING:
     from herald_jax.types import Fault
@@ -128,10 +128,9 @@ def audit(
     say_faults("skipped ", loaded.skipped)
     say_faults("", loaded.warnings)
 
-    typer.echo(str(verdict(report.data)))
-    typer.echo()
+    show(f"{verdict(report.data)}\n")
     page, *others = (path.resolve() for path in paths)
-    typer.echo(f"Report: {page}\n        beside it {' and '.join(path.name for path in others)}")
+    show(f"Report: {page}\n        beside it {' and '.join(path.name for path in others)}")
     reasons = [reason for item in conditions if (reason := item.tripped(report.data))]
     for reason in reasons:
         say(f"--fail-on tripped: {reason}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from herald_jax.cli.console import say
+from herald_jax.cli.console import counted, say
 
 EXAMPLES = """
 \b
@@ -54,9 +54,10 @@ def import_(
 
     with progress(quiet) as report:
         done = import_benchmark(benchmark, files, out, aliases=aliases, progress=report)
-    say(f"wrote {out}: {done.passages:,} passages, {done.questions:,} questions")
+    passages, questions = counted(done.passages, "passage"), counted(done.questions, "question")
+    say(f"wrote {out}: {passages}, {questions}")
     for reason, count in done.left_out.items():
-        say(f"left out, {reason}: {count:,} questions")
+        say(f"left out, {reason}: {counted(count, 'question')}")
     for oddity, count in done.noted.items():
         say(f"noted, {oddity}: {count:,}")
     say(f"next: put trajectories.jsonl beside them, then herald audit {out}")

@@ -1,6 +1,6 @@
 """`herald manifest`: the defaults as a commented TOML file."""
 
-import typer
+from herald_jax.cli.console import show
 
 EXAMPLES = """
 \b
@@ -17,4 +17,4 @@ def manifest() -> None:
     """
     from herald_jax.manifest import default_toml
 
-    typer.echo(default_toml(), nl=False)
+    show(default_toml(), end="")

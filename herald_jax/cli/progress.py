@@ -1,5 +1,6 @@
 """Progress on stderr: live bars on a terminal, one line for each finished stage elsewhere."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+from herald_jax.cli.console import tell
+from herald_jax.interrupts import at_interrupt
 
 # How long-running parts report: the stage, how much of it is done, of how much (0: not known).
 Report = Callable[[str, int, int], None]
@@ -37,7 +41,7 @@ def progress(quiet: bool = False) -> Iterator[Report]:
     if quiet:
         yield lambda stage, done, total: None  # noqa: ARG005 - the shape of `Report`
     elif console.is_terminal:
-        with Progress(
+        bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
@@ -45,10 +49,16 @@ def progress(quiet: bool = False) -> Iterator[Report]:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=console,
-        ) as bars:
+        )
+        with at_interrupt(show_cursor), bars:
             yield bar_drawer(bars)
     else:
-        yield line_printer(console)
+        yield line_printer()
+
+
+def show_cursor() -> None:
+    """Undo what the bars do to the terminal."""
+    os.write(2, b"\x1b[?25h")
 
 
 def bar_drawer(bars: Progress) -> Report:
@@ -63,7 +73,7 @@ def bar_drawer(bars: Progress) -> Report:
     return report
 
 
-def line_printer(console: Console) -> Report:
+def line_printer() -> Report:
     """Prints a line when a stage is complete: logs of CI jobs stay short."""
     start = time.monotonic()
     finished = set()
@@ -71,7 +81,6 @@ def line_printer(console: Console) -> Report:
     def report(stage: str, done: int, total: int) -> None:
         if total and done >= total and stage not in finished:
             finished.add(stage)
-            line = f"[{time.monotonic() - start:6.1f} s] {stage}: {done:,}"
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            tell(f"[{time.monotonic() - start:6.1f} s] {stage}: {done:,}")
 
     return report

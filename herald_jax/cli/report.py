@@ -14,7 +14,29 @@ Examples:
   herald report herald-report/report.json
   herald report nightly/report.json --out public/
 """
-SCHEMA = 1
+# What every report of this schema has; others may come.
+KEYS = (
+    "herald_jax",
+    "manifest",
+    "manifest_digest",
+    "inputs",
+    "rows",
+    "questions",
+    "set_aside",
+    "natural",
+    "mean_reward",
+    "operators",
+    "common",
+    "primary",
+    "lattice",
+    "certificate",
+    "cancellation",
+    "scales",
+    "budgets",
+    "pools",
+    "models",
+    "utility",
+)
 
 
 def report(
@@ -47,8 +69,10 @@ def read_report(file: Path) -> dict[str, Any]:
     """The report as a dictionary.
 
     Raises:
-        HeraldError: unreadable, not JSON, or not a report of a schema that this version knows.
+        HeraldError: unreadable, not JSON, or no whole report of a schema that this version knows.
     """
+    from herald_jax.audit.report import SCHEMA
+
     try:
         data = json.loads(file.read_bytes(), parse_constant=refuse_constant)
     except OSError as error:
@@ -59,6 +83,8 @@ def read_report(file: Path) -> dict[str, Any]:
         raise_malformed(file, "no `schema` key")
     if data["schema"] != SCHEMA:
         raise_malformed(file, f"schema {data['schema']!r}, this version reads {SCHEMA}")
+    if missing := [key for key in KEYS if key not in data]:
+        raise_malformed(file, f"no {', '.join(missing)}")
     return data
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from herald_jax.cli.console import say
+from herald_jax.cli.console import counted, say, show
 
 EXAMPLES = """
 \b
@@ -31,8 +31,10 @@ def validate(
 
     faults = validate_files(files)
     for fault in faults:
-        typer.echo(str(fault))
+        show(str(fault))
     errors = sum(not fault.warning for fault in faults)
-    say(f"{len(files)} files: {errors} faults, {len(faults) - errors} warnings")
+    warnings = len(faults) - errors
+    told = f"{counted(errors, 'fault')}, {counted(warnings, 'warning')}"
+    say(f"{counted(len(files), 'file')}: {told}")
     if errors:
         raise typer.Exit(FAULTY)

@@ -5,6 +5,8 @@ does not take at once is read here instead. The checks are built from the fields
 themselves: there is one schema.
 """
 
+import json
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol, TypeVar
@@ -35,7 +37,9 @@ class Digits(str):
 
 
 def shown(value: object) -> str:
-    """A value as JSON, shortened for a message."""
+    """A value as JSON, shortened for a message; a number that JSON has not, by its name."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
     try:
         text = msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):

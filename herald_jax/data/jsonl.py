@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from herald_jax.data.checks import Digits, convert_all, read_object, reporter
+from herald_jax.data.json_faults import lone_surrogates, nonfinite, object_of
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -137,21 +138,16 @@ def _decode_line(line: bytes, file: str, at: int, faults: list[Fault]) -> Any:
         report("", "not_utf8", "UTF-8 text", got, "save the file as UTF-8")
         return None
 
-    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            for name in found:
-                if (count := names.count(name)) > 1:
-                    remedy = "keep the one that is meant"
-                    report(name, "duplicate_key", "each key once", f"{count} times", remedy)
+    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found, repeated = object_of(pairs)
+        for fault in repeated:
+            report(*fault)
         return found
 
     def number(literal: str) -> float:
         value = float(literal)
         if not math.isfinite(value):
-            remedy = "write null, or leave the key out"
-            report("", "nonfinite_number", "a finite number", literal[:60], remedy)
+            report(*nonfinite(literal))
         return value
 
     def integer(literal: str) -> int | Digits:
@@ -162,15 +158,13 @@ def _decode_line(line: bytes, file: str, at: int, faults: list[Fault]) -> Any:
     try:
         value = json.loads(
             text,
-            object_pairs_hook=object_of,
+            object_pairs_hook=whole,
             parse_float=number,
             parse_constant=number,
             parse_int=integer,
         )
-        for path, string in _strings(value, ""):
-            if any("\ud800" <= char <= "\udfff" for char in string):
-                remedy = "write the whole character, or replace the broken half by U+FFFD"
-                report(path, "lone_surrogate", "whole characters", ascii(string)[:60], remedy)
+        for fault in lone_surrogates(value):
+            report(*fault)
     except json.JSONDecodeError as error:
         got = f"{error.msg}: column {error.colno}"
         report("", "bad_json", "one JSON object", got, "complete or remove the line")
@@ -179,16 +173,3 @@ def _decode_line(line: bytes, file: str, at: int, faults: list[Fault]) -> Any:
         report("", "bad_json", "one JSON object", "too many nested brackets", "flatten the value")
         return None
     return value
-
-
-def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            place = f"{path}.{name}" if path else name
-            yield place, name
-            yield from _strings(entry, place)
-    elif isinstance(value, list):
-        for at, entry in enumerate(value):
-            yield from _strings(entry, f"{path}[{at}]")

@@ -86,6 +86,7 @@ class Pool:
         skipped: faults of the rows counted as `bad_row`.
         warnings: what is legal but suspicious.
         inputs: file -> {"sha256": hex digest, "rows": rows in the file}.
+        trajectory_files: those of the inputs that trajectories came from, for messages.
     """
 
     ids: IdTable
@@ -102,6 +103,7 @@ class Pool:
     skipped: list[Fault]
     warnings: list[Fault]
     inputs: dict[str, dict[str, str | int]]
+    trajectory_files: list[str]
 
 
 def load_pool(
@@ -148,6 +150,24 @@ def find_pool_files(directory: Path | str) -> tuple[list[Path], list[Path], list
         InputError: the directory is missing, or has no file of a kind.
     """
     folder = Path(directory)
+    if not folder.is_dir():
+        got, remedy = "no such directory", "check the path"
+        if folder.exists():
+            got = "a file"
+            remedy = "name its folder, or each file with --trajectories, --corpus and --oracle"
+        raise InputError(
+            [
+                Fault(
+                    file=str(directory),
+                    line=0,
+                    field="",
+                    code="not_a_directory",
+                    expected="a folder with trajectories*, corpus* and oracle* files",
+                    got=got,
+                    remedy=remedy,
+                )
+            ]
+        )
     found = {
         kind: sorted(
             path for ending in ("jsonl", "parquet") for path in folder.glob(f"{kind}*.{ending}")
@@ -162,7 +182,7 @@ def find_pool_files(directory: Path | str) -> tuple[list[Path], list[Path], list
             field="",
             code="missing_file",
             expected=f"a file {kind}*.jsonl or {kind}*.parquet",
-            got=present if folder.is_dir() else "no such directory",
+            got=present,
             remedy=f"name the {kind} file in the command, or put it there",
         )
         for kind, paths in found.items()
@@ -258,6 +278,7 @@ def _pool(
         skipped=faults,
         warnings=near_id_warnings(trajectories, corpus, oracle),
         inputs={**trajectories.inputs, **corpus.inputs, **oracle.inputs},
+        trajectory_files=list(dict.fromkeys(trajectories.files)),
     )
 
 

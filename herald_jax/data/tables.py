@@ -20,6 +20,7 @@ from herald_jax.data.checks import Report, reporter, shown
 from herald_jax.data.jsonl import Batch, read_jsonl
 from herald_jax.data.parquet import read_parquet
 from herald_jax.data.records import ID_FIELDS, OracleRow, Trajectory
+from herald_jax.data.regular import IrregularFileError, require_regular
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -96,6 +97,7 @@ def _fill(
         name = str(path)
         rows = 0
         try:
+            require_regular(path)
             for batch in _batches(path, kind):
                 rows += batch.rows
                 table.records += batch.records
@@ -127,6 +129,8 @@ def unreadable(name: str, error: Exception) -> Fault:
     remedy = "check that the file is whole and of the kind that its name says"
     if isinstance(error, FileNotFoundError):
         remedy = "check the path"
+    elif isinstance(error, IrregularFileError):
+        remedy = "write it to a file and name that"
     elif isinstance(error, IsADirectoryError):
         remedy = "name the files in the directory"
     elif isinstance(error, PermissionError):

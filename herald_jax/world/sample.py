@@ -1,11 +1,10 @@
 """The built-in sample: a world and rollouts over it, as the three files of SPEC section 1."""
 
-import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from herald_jax.data.jsonl import write_jsonl
+from herald_jax.data.together import write_together
 from herald_jax.world.build import Progress, World, build_world
 from herald_jax.world.episodes import rollouts as run_agents
 
@@ -32,8 +31,8 @@ def write_sample(
 ) -> None:
     """Writes `trajectories.jsonl`, `corpus.jsonl`, `oracle.jsonl` and `README.txt` into `out`.
 
-    Each file appears whole or not at all, and none before all are generated. The same arguments
-    write the same bytes.
+    All four appear whole or none does, after everything is generated. The same arguments write
+    the same bytes.
 
     Args:
         out: folder, made when absent.
@@ -44,21 +43,24 @@ def write_sample(
 
     Raises:
         WorldError: the world cannot be built.
+        HeraldError: `out` cannot be written; what it held is as it was.
         ValueError: rollouts < 1.
     """
     if rollouts < 1:
         raise ValueError(f"rollouts must be at least 1, got {rollouts}")
     world = build_world(seed, questions, progress=progress)
     trajectories = run_agents(world, rollouts, seed=seed, progress=progress)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, records in (
-        ("corpus", world.passages),
-        ("oracle", world.oracle),
-        ("trajectories", trajectories),
-    ):
-        _replace(out / f"{name}.jsonl", partial(write_jsonl, records=records))
     readme = _readme(world, len(trajectories), rollouts)
-    _replace(out / "README.txt", partial(Path.write_text, data=readme, encoding="utf-8"))
+    write_together(
+        out,
+        {
+            "corpus.jsonl": partial(write_jsonl, records=world.passages),
+            "oracle.jsonl": partial(write_jsonl, records=world.oracle),
+            "trajectories.jsonl": partial(write_jsonl, records=trajectories),
+            "README.txt": partial(Path.write_text, data=readme, encoding="utf-8"),
+        },
+        remedy="name another folder",
+    )
 
 
 def _readme(world: World, trajectories: int, rollouts: int) -> str:
@@ -69,13 +71,3 @@ def _readme(world: World, trajectories: int, rollouts: int) -> str:
         rollouts=rollouts,
         passages=len(world.passages),
     )
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes a file beside its place and moves it there."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        write(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

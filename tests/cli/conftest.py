@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from herald_jax.cli import main
+from herald_jax.cli.app import run
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def run_herald(*arguments: str | Path, folder: Path) -> Outcome:
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["herald", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
-            main()
+            run()
     return Outcome(int(caught.value.code or 0), out.getvalue(), err.getvalue())
 
 

@@ -64,6 +64,7 @@ def test_runs_as_a_module() -> None:
         (["audit", "pool", "--fail-on", "insuficient"], "expected `insufficient`"),
         (["audit", "pool", "--manifest", "none.toml"], "unreadable"),
         (["audit", "no-such-folder"], "no such directory"),
+        (["audit", __file__], "got a file; name its folder, or each file with --trajectories"),
         (["sample", "out", "--questions", "0"], "questions"),
         (["sample", "out", "--seed", "x"], "seed"),
         (["sample", __file__], "is a file"),
@@ -107,6 +108,7 @@ def test_manifest_prints_the_defaults(herald: Herald, tmp_path: Path) -> None:
         ("[1]", "no `schema` key"),
         ('{"schema": 1, "rows": NaN}', "NaN is not a JSON number"),
         ('{"schema": 1', "not JSON"),
+        ('{"schema": 1}', "no herald_jax, manifest, manifest_digest, inputs, rows, questions"),
     ],
 )
 def test_report_refuses_what_is_no_report(

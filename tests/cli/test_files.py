@@ -24,35 +24,13 @@ def test_new_files_have_the_permissions_of_the_umask(tmp_path: Path) -> None:
     assert path.stat().st_mode == plain.stat().st_mode
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
-def test_an_interruption_leaves_the_old_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
-) -> None:
-    files.write_all(tmp_path, {"report.json": b"old", "report.md": b"old"})
-    real = files.write_to_disk
-
-    def interrupted(path: Path, data: bytes) -> None:
-        real(path, data[:1])
-        if path.name.startswith(".report.md"):
-            raise interruption
-
-    monkeypatch.setattr(files, "write_to_disk", interrupted)
-    with pytest.raises(interruption):
+def test_pages_of_two_audits_are_never_mixed(tmp_path: Path) -> None:
+    files.write_all(tmp_path, {"report.json": b"old"})
+    (tmp_path / "report.md").mkdir()
+    with pytest.raises(HeraldError, match=r"report\.md is a folder"):
         files.write_all(tmp_path, {"report.json": b"new", "report.md": b"new"})
-    assert sorted(os.listdir(tmp_path)) == ["report.json", "report.md"]
     assert (tmp_path / "report.json").read_bytes() == b"old"
-
-
-def test_an_interruption_removes_the_folder_it_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(path: Path, data: bytes) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(files, "write_to_disk", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        files.write_all(tmp_path / "new", {"report.json": b"new"})
-    assert not (tmp_path / "new").exists()
+    assert sorted(os.listdir(tmp_path)) == ["report.json", "report.md"]
 
 
 def test_a_place_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:

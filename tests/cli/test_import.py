@@ -82,7 +82,7 @@ def test_what_is_left_out_or_odd_is_said(folder: Path, herald: Herald) -> None:
     assert done.code == 0
     assert done.err.splitlines() == [
         "herald: wrote pool: 11 passages, 3 questions",
-        "herald: left out, support_ambiguous: 1 questions",
+        "herald: left out, support_ambiguous: 1 question",
         "herald: noted, fact_past_last_sentence: 1",
         "herald: noted, support_outside_corpus: 1",
         "herald: next: put trajectories.jsonl beside them, then herald audit pool",

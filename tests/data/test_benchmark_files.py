@@ -569,7 +569,7 @@ def test_a_failed_write_leaves_what_was_there(
         raise OSError(28, "No space left on device")
 
     array(path, HOTPOT[:1])
-    monkeypatch.setattr("herald_jax.data.imports.write.os.fsync", full)
+    monkeypatch.setattr("herald_jax.data.together.os.fsync", full)
     with pytest.raises(HeraldError, match="No space left"):
         import_benchmark("hotpotqa", [path], out)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before

@@ -203,8 +203,12 @@ def test_missing_files_are_named(tmp_path):
     with pytest.raises(InputError, match="trajectories") as caught:
         find_pool_files(tmp_path)
     assert len(caught.value.faults) == 2
-    with pytest.raises(InputError, match="no such directory"):
+    with pytest.raises(InputError, match="no such directory") as caught:
         find_pool_files(tmp_path / "nowhere")
+    assert len(caught.value.faults) == 1
+    with pytest.raises(InputError, match="--trajectories, --corpus and --oracle") as caught:
+        find_pool_files(tmp_path / "corpus.jsonl")
+    assert len(caught.value.faults) == 1
 
 
 def test_progress_is_told(tmp_path):

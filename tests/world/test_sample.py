@@ -5,6 +5,7 @@ import pytest
 from herald_jax.data.jsonl import read_jsonl
 from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.data.validate import validate_files
+from herald_jax.types import HeraldError
 from herald_jax.world import sample, write_sample
 
 FILES = {"trajectories.jsonl", "corpus.jsonl", "oracle.jsonl", "README.txt"}
@@ -62,7 +63,7 @@ def test_a_failed_write_leaves_the_old_file(folder, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(sample, "write_jsonl", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(HeraldError, match="disk full"):
         write_sample(tmp_path, seed=5, questions=14, rollouts=2)
     assert (tmp_path / "corpus.jsonl").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == FILES

@@ -11,6 +11,7 @@ import msgspec
 
 from herald_jax.data.jsonl import read_jsonl
 from herald_jax.data.records import Id
+from herald_jax.data.regular import require_regular
 from herald_jax.types import Fault
 
 
@@ -28,6 +29,7 @@ def read_aliases(
     Raises:
         OSError: the file cannot be read.
     """
+    require_regular(path)
     names: dict[str, list[str]] = {}
     for batch in read_jsonl(path, _Names):
         faults += batch.faults

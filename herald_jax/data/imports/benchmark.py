@@ -8,6 +8,7 @@ when both are on disk.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +20,10 @@ from herald_jax.data.imports.aliases import read_aliases
 from herald_jax.data.imports.draft import Draft, Found, ReadQuestion
 from herald_jax.data.imports.passages import passage_ids
 from herald_jax.data.imports.source import Progress, read_objects
-from herald_jax.data.imports.write import write_together
+from herald_jax.data.jsonl import write_jsonl
 from herald_jax.data.records import Node, OracleRow
 from herald_jax.data.tables import unreadable
+from herald_jax.data.together import write_together
 from herald_jax.types import Fault, InputError
 
 FORMATS: Mapping[str, ReadQuestion] = {
@@ -105,12 +107,15 @@ def import_benchmark(
     ]
     if not oracle:
         raise InputError([_no_questions(paths, found)])
+    passages = _told(found.passages.records(ids), "write corpus", len(ids), progress)
+    labels = _told(oracle, "write oracle", len(oracle), progress)
     write_together(
         out,
         {
-            "corpus.jsonl": _told(found.passages.records(ids), "write corpus", len(ids), progress),
-            "oracle.jsonl": _told(oracle, "write oracle", len(oracle), progress),
+            "corpus.jsonl": partial(write_jsonl, records=passages),
+            "oracle.jsonl": partial(write_jsonl, records=labels),
         },
+        remedy="name another folder",
     )
     return Imported(
         passages=len(ids),

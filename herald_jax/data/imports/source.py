@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from herald_jax.data.checks import Report, reporter, shown
+from herald_jax.data.json_faults import Found, lone_surrogates, nonfinite, object_of
+from herald_jax.data.regular import require_regular
 from herald_jax.types import Fault
 
 WINDOW_BYTES = 1 << 20
@@ -44,6 +46,7 @@ def read_objects(
     Raises:
         OSError: the file cannot be read.
     """
+    require_regular(path)
     source = Path(path)
     total = math.ceil(source.stat().st_size / 1e6)
     stage = f"read {source.name} (MB)"
@@ -187,7 +190,7 @@ class _Decoder:
     """Decodes JSON values and keeps what `json` by itself lets pass."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[str, str, str, str, str]] = []
+        self._found: list[Found] = []
         self._json = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=self._constant)
 
     def decode(self, text: str, at: int) -> tuple[Any, int]:
@@ -223,36 +226,16 @@ class _Decoder:
             report("", "not_utf8", "UTF-8 text", got, "save the file as UTF-8")
             return False
         if "\\ud" in text or "\\uD" in text:
-            for path, string in _strings(value, ""):
-                if any("\ud800" <= char <= "\udfff" for char in string):
-                    remedy = "write the whole character, or replace the broken half by U+FFFD"
-                    report(path, "lone_surrogate", "whole characters", ascii(string)[:60], remedy)
-                    sound = False
+            for fault in lone_surrogates(value):
+                report(*fault)
+                sound = False
         return sound
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            for name in found:
-                if (count := names.count(name)) > 1:
-                    remedy = "keep the one that is meant"
-                    fault = (name, "duplicate_key", "each key once", f"{count} times", remedy)
-                    self._found.append(fault)
+        found, repeated = object_of(pairs)
+        self._found += repeated
         return found
 
     def _constant(self, literal: str) -> float:
-        remedy = "write null, or leave the key out"
-        self._found.append(("", "nonfinite_number", "a finite number", literal, remedy))
+        self._found.append(nonfinite(literal))
         return math.nan
-
-
-def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            yield from _strings(entry, f"{path}.{name}" if path else name)
-    elif isinstance(value, list):
-        for at, entry in enumerate(value):
-            yield from _strings(entry, f"{path}[{at}]")
