@@ -1,4 +1,4 @@
-"""Every setting of an audit, typed, checked when it is made, with the defaults of SPEC.md.
+"""Every setting of an audit, typed, checked when it is made, with the defaults of docs/SPEC.md.
 
 Each section is a frozen dataclass whose fields carry their rule and the line that explains them in
 `herald manifest`. A section that breaks a rule cannot be constructed: `SettingError` lists all that

@@ -1,4 +1,4 @@
-"""Names a manifest may use, in the order of SPEC sections 4 to 6 and 9.
+"""Names a manifest may use, in the order of docs/SPEC.md, sections 4 to 6 and 9.
 
 The audit's registries implement them; a test holds the lists together.
 """

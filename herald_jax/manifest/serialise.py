@@ -12,6 +12,7 @@ from herald_jax.manifest.load import SECTIONS
 HEAD = """\
 # Settings of a HERALD-JAX audit. Every line is a default: keep those you want to change.
 # An unknown key or a value of a wrong type is an error that names the nearest valid name.
+# SPEC is the file docs/SPEC.md of the HERALD-JAX sources: what every figure means.
 """
 
 CONTRACTS = """
