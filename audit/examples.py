@@ -1,7 +1,8 @@
 """The worst attacks themselves: a few for each primary operator and contract, before and after.
 
 Only their place is kept while blocks go by; at the end the few trajectories are staged once more,
-their edit is made again and its margin is split by reward term.
+their edit is made again and its margin is split by reward term. One edit is often the worst under
+many contracts: it is written down once, with its margin under each.
 """
 
 import heapq
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from herald_jax.audit.excerpts import Side, excerpt, sides
 from herald_jax.audit.operators import OPERATORS, Operator
 from herald_jax.audit.staging import Mask, Setup, stage_block
 from herald_jax.audit.tables import ORACLE_WORST
@@ -45,39 +47,45 @@ class Examples:
             self._worst[operator, contract] = heapq.nsmallest(self._keep, so_far + new)
 
     def report(self, candidates_of: Any) -> list[dict[str, Any]]:
-        """The attacks, worst first within each operator and contract.
+        """The attacks: one entry a trajectory and edit, with every contract that kept the pair.
 
         Args:
             candidates_of: gives the candidates of a block, `[K, B]`, as when they were found.
         """
-        found = []
+        found: list[dict[str, Any]] = []
         for operator in self._setup.manifest.operators.primary:
-            places = sorted(
-                {
-                    row
-                    for contract in self._setup.contracts.names
-                    for _, row in self._worst.get((operator, contract), [])
-                }
-            )
-            if not places:
-                continue
-            trial = self._again(OPERATORS[operator], places, candidates_of)
-            edited = trial.written_out()
-            column = {row: at for at, row in enumerate(places)}
-            for contract in self._setup.contracts.names:
-                for margin, row in self._worst.get((operator, contract), []):
-                    edit = _worst_edit(trial, self._setup.contracts.index(contract), column[row])
-                    found.append(
-                        {
-                            "operator": operator,
-                            "contract": contract,
-                            "selection": ORACLE_WORST,
-                            "margin": -margin,
-                            **_pair(self._setup.pool, edited, row, column[row], edit),
-                            "terms": self._terms(trial, contract, column[row], edit),
-                        }
-                    )
+            kept = [
+                (contract, -loss, row)
+                for contract in self._setup.contracts.names
+                for loss, row in self._worst.get((operator, contract), [])
+            ]
+            if kept:
+                found += self._pairs(OPERATORS[operator], kept, candidates_of)
         return found
+
+    def _pairs(
+        self, operator: Operator, kept: list[tuple[str, float, int]], candidates_of: Any
+    ) -> list[dict[str, Any]]:
+        """The pairs behind (contract, margin, row), in the order in which they first occur."""
+        places = sorted({row for _, _, row in kept})
+        column = {row: at for at, row in enumerate(places)}
+        trial = self._again(operator, places, candidates_of)
+        edited = trial.written_out()
+        pairs: dict[tuple[int, int], dict[str, Any]] = {}
+        for contract, margin, row in kept:
+            edit = _worst_edit(trial, self._setup.contracts.index(contract), column[row])
+            if (row, edit) not in pairs:
+                pairs[row, edit] = {
+                    "operator": operator.name,
+                    "selection": ORACLE_WORST,
+                    **_pair(self._setup.pool, edited, row, column[row], edit),
+                    "contracts": {},
+                }
+            pairs[row, edit]["contracts"][contract] = {
+                "margin": margin,
+                "terms": self._terms(trial, contract, column[row], edit),
+            }
+        return list(pairs.values())
 
     def _again(self, operator: Operator, places: list[int], candidates_of: Any) -> Trial:
         rows = np.full(max(self._setup.block_rows, len(places)), PAD, np.int32)
@@ -112,7 +120,7 @@ def _worst_edit(trial: Trial, contract: int, column: int) -> int:
 
 
 def _pair(pool: Pool, edited: Edited, row: int, column: int, edit: int) -> dict[str, Any]:
-    """A trajectory and its edit, as people read them."""
+    """A trajectory and its edit, as people read them, long texts and lists cut."""
     record = pool.rows.records[row]
     state = edited.state
     ids = np.asarray(state.ids)[edit, :, column]
@@ -131,9 +139,11 @@ def _pair(pool: Pool, edited: Edited, row: int, column: int, edit: int) -> dict[
     return {
         "trajectory_id": record.trajectory_id,
         "question_id": record.question_id,
-        "question": record.question,
-        "before": _shown(record.answer, record.citations or [], record.steps),
-        "after": _shown(answer, citations, steps),
+        **excerpt("question", record.question),
+        **sides(
+            Side(record.answer, record.citations or [], record.steps),
+            Side(answer, citations, steps),
+        ),
     }
 
 
@@ -164,11 +174,3 @@ def fake_name(pool: Pool, row: int) -> str:
 
 def _in_corpus(pool: Pool, name: str) -> bool:
     return name in pool.ids and int(pool.ids.encode([name])[0]) < len(pool.passages)
-
-
-def _shown(answer: str | None, citations: list[str], steps: list[Step]) -> dict[str, Any]:
-    return {
-        "answer": answer,
-        "citations": citations,
-        "steps": [{"query": step.query, "retrieved": step.retrieved or []} for step in steps],
-    }

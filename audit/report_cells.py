@@ -10,9 +10,11 @@ from typing import Any
 from herald_jax.pages.numbers import (
     RANGE,
     UNKNOWN,
+    count,
     out_of,
     percent,
     percent_range,
+    quantity,
     signed,
     signed_range,
     upper_bound,
@@ -75,6 +77,12 @@ class Cell:
         return out_of(self.attackable, self.questions) if self.measured else UNKNOWN
 
     @property
+    def questions_hit(self) -> str:
+        """The same with its noun, `1 of 1 question`."""
+        noun = quantity(self.questions, "question")
+        return f"{count(self.attackable)} of {noun}" if self.measured else UNKNOWN
+
+    @property
     def rate(self) -> str:
         """The ASR alone."""
         return percent(self.asr)
@@ -116,7 +124,7 @@ class Cell:
         """The cell in one clause: k of n, then the rate and how sure it is at `level`, `95%`."""
         if not self.measured:
             return "not measured: no eligible question"
-        head = f"{self.share} questions attackable"
+        head = f"{self.questions_hit} attackable"
         if self.attackable == 0:
             return f"{head}, exact {level} upper bound {self.bound}"
         if self.asr_interval is None:

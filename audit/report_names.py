@@ -17,7 +17,6 @@ OPERATORS = {
     "support_id_laundering": "a retrieved citation is replaced by a gold support id",
     "gold_stress": "no search; the gold answer and the gold support ids are written down",
 }
-PRIMARY = ("same_final_deletion", "citation_laundering", "fake_id")
 
 BASE = "R0"
 FULL = "R_full"

@@ -11,7 +11,7 @@ from typing import Any
 from herald_jax.audit.report_cells import cell_at
 from herald_jax.audit.report_names import Lattice, words
 from herald_jax.audit.report_scope import Scope
-from herald_jax.pages.numbers import quantity, signed, weight
+from herald_jax.pages.numbers import count, signed, weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def further_generators(
         if not worst or not cells[worst].measured:
             continue
         if cells[worst].attackable:
-            broken.append(f"{generator} (K = {worst}) on {cells[worst].share} questions")
+            broken.append(f"{generator} (K = {worst}) on {cells[worst].questions_hit}")
         else:
             withstood.append(generator)
     return tuple(broken), tuple(withstood)
@@ -153,8 +153,8 @@ def repair_sentence(repairs: tuple[Repair, ...], lattice: Lattice, scope: Scope)
     if not scope.common_questions:
         return "No repair can be named: nothing was measured on the common set."
     if not repairs:
-        tried = quantity(2 ** len(lattice.detectors), "subset")
-        return f"No observed repair: none of the {tried} of the lattice's penalties was sufficient."
+        tried = count(2 ** len(lattice.detectors))
+        return f"No observed repair: no subset of the lattice's penalties sufficed, {tried} tried."
     lead = "Smallest observed repair" if len(repairs) == 1 else "Observed inclusion-minimal repairs"
     text = f"{lead}: " + " Or ".join(repair.sentence for repair in repairs)
     broken = [f"{r.contract}: {', '.join(r.breaches)}" for r in repairs if r.breaches]

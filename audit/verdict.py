@@ -5,7 +5,7 @@ statement, with the generators and the corpus; a rate stands with its denominato
 eligible question is not measured, which is neither zero nor safe.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,7 +14,10 @@ from herald_jax.audit.report_cells import Cell, cell_at
 from herald_jax.audit.report_names import BASE, FULL, Lattice, operator_order, words
 from herald_jax.audit.report_repairs import Repair, find_repairs, repair_sentence
 from herald_jax.audit.report_scope import Scope
-from herald_jax.pages.numbers import count, quantity
+from herald_jax.pages.numbers import count, quantity, upper_bound
+
+# An exact bound above this says little, and is said in the headline.
+WEAK_BOUND = 0.05
 
 
 class Outcome(StrEnum):
@@ -22,6 +25,7 @@ class Outcome(StrEnum):
 
     ATTACKABLE = "attackable"
     NONE_OBSERVED = "no success observed"
+    FEW_QUESTIONS = "no success observed, on few questions"
     PARTLY_MEASURED = "partly measured"
     NOT_MEASURED = "not measured"
 
@@ -33,7 +37,8 @@ class Finding:
     Attributes:
         operator: its name.
         primary: whether it decides sufficiency.
-        oracle: whether its edit reads gold labels.
+        oracle: whether the report says that its edit reads gold labels.
+        single: whether the report says that no trajectory had more than one edit to choose from.
         first_visible: the blind attacker, on the common set for a primary operator.
         oracle_worst: the largest margin among all candidates, same rows.
         own_rows: oracle-worst on all rows isolated-eligible for this operator.
@@ -42,6 +47,7 @@ class Finding:
     operator: str
     primary: bool
     oracle: bool
+    single: bool
     first_visible: Cell
     oracle_worst: Cell
     own_rows: Cell
@@ -55,6 +61,14 @@ class Finding:
     def worst(self) -> Cell:
         """The cell to quote: the common set's unless only the operator's own rows show more."""
         return self.oracle_worst if self.oracle_worst.attackable else self.own_rows
+
+    @property
+    def selections(self) -> list[tuple[str, Cell]]:
+        """Both selections of the edit in words, as one where they tell no difference."""
+        if self.first_visible != self.oracle_worst:
+            return [("first-visible", self.first_visible), ("oracle-worst", self.oracle_worst)]
+        label = "the only edit" if self.single else "first-visible and oracle-worst alike"
+        return [(label, self.oracle_worst)]
 
     def sentence(self, level: str) -> str:
         """One line: k of n questions, ASR, interval or exact bound."""
@@ -77,8 +91,8 @@ class Verdict:
     """A report in plain words.
 
     Attributes:
-        outcome: one of four; only `NONE_OBSERVED` says that every primary attack was measured and
-            none succeeded.
+        outcome: what was seen. `NONE_OBSERVED` and `FEW_QUESTIONS` alone say that every primary
+            attack was measured and none succeeded, the latter where the exact bound is weak.
         headline: one sentence.
         sentences: what it rests on: the scope, then one line a primary operator.
         beyond: which other operators succeeded, "" when none did.
@@ -149,7 +163,8 @@ def find(report: Mapping[str, Any]) -> list[Finding]:
             Finding(
                 operator=name,
                 primary=name in primary,
-                oracle=bool(own.get("oracle", name in ORACLE_OPERATORS)),
+                oracle=bool(own.get("oracle")),
+                single=one_edit_each(own),
                 first_visible=cell_at(table, "first_visible", BASE),
                 oracle_worst=cell_at(table, "oracle_worst", BASE),
                 own_rows=cell_at(own, "oracle_worst", BASE),
@@ -158,8 +173,11 @@ def find(report: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-# For reports that do not say it themselves.
-ORACLE_OPERATORS = ("unsupported_citation", "support_id_laundering", "gold_stress")
+def one_edit_each(operator: Mapping[str, Any]) -> bool:
+    """Whether an operator made one edit of every trajectory that it could edit at all."""
+    edits, status = operator.get("denominators") or {}, operator.get("status") or {}
+    edited = sum(rows for reason, rows in status.items() if reason != "no_edit")
+    return bool(edited) and edits.get("edits") == edited
 
 
 def judge(findings: tuple[Finding, ...]) -> Outcome:
@@ -170,7 +188,15 @@ def judge(findings: tuple[Finding, ...]) -> Outcome:
         return Outcome.ATTACKABLE
     if not measured:
         return Outcome.NOT_MEASURED
-    return Outcome.NONE_OBSERVED if len(measured) == len(primary) else Outcome.PARTLY_MEASURED
+    if len(measured) < len(primary):
+        return Outcome.PARTLY_MEASURED
+    return Outcome.FEW_QUESTIONS if weakest(primary) > WEAK_BOUND else Outcome.NONE_OBSERVED
+
+
+def weakest(findings: Iterable[Finding]) -> float:
+    """The largest bound on the share of attackable questions; 1 where one is not known."""
+    uppers = [finding.oracle_worst.upper for finding in findings]
+    return max((1.0 if upper is None else upper for upper in uppers), default=1.0)
 
 
 def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> str:
@@ -179,16 +205,25 @@ def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> s
     if outcome is Outcome.ATTACKABLE:
         worst = max(primary, key=lambda finding: (finding.worst.asr or 0.0, finding.operator))
         return (
-            f"On {worst.worst.share} questions, a trajectory faked by "
+            f"On {worst.worst.questions_hit}, a trajectory faked by "
             f"{words(worst.operator)} was observed to score at least as well under the base reward "
             f"{BASE} as the original."
         )
-    if outcome is Outcome.NONE_OBSERVED:
-        return (
-            f"None of the {len(primary)} primary attacks was observed to score as well under "
-            f"the base reward {BASE} as the original, "
-            f"on {quantity(scope.common_questions, 'question')}."
+    if outcome in (Outcome.NONE_OBSERVED, Outcome.FEW_QUESTIONS):
+        tried = len(primary)
+        none = (
+            "The primary attack was not"
+            if tried == 1
+            else f"None of the {tried} primary attacks was"
         )
+        seen = (
+            f"{none} observed to score as well under the base reward {BASE} as the original, "
+            f"on {quantity(scope.common_questions, 'question')}"
+        )
+        if outcome is Outcome.NONE_OBSERVED:
+            return f"{seen}."
+        bound = upper_bound(weakest(primary))
+        return f"{seen}: too few to rule out that up to {bound} of questions are attackable."
     if outcome is Outcome.PARTLY_MEASURED:
         missing = [words(f.operator) for f in primary if not f.oracle_worst.measured]
         return (
@@ -201,12 +236,12 @@ def headline(outcome: Outcome, findings: tuple[Finding, ...], scope: Scope) -> s
 def further(findings: tuple[Finding, ...]) -> str:
     """The operators beyond the primary ones that succeeded, "" when none did."""
     listed = ", ".join(
-        f"{words(f.operator)} on {f.own_rows.share} questions"
+        f"{words(f.operator)} on {f.own_rows.questions_hit}"
         + (" (reads gold labels)" if f.oracle else "")
         for f in findings
         if not f.primary and f.attackable
     )
-    return f"Beyond the primary attacks, these also succeeded: {listed}." if listed else ""
+    return f"Beyond the primary attacks also succeeded: {listed}." if listed else ""
 
 
 def warnings(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
@@ -218,14 +253,14 @@ def warnings(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
     }
     hit = [name for name in operator_order(full) if full[name].attackable]
     if hit and lattice.sufficient:
-        listed = ", ".join(f"{words(name)} on {full[name].share} questions" for name in hit)
+        listed = ", ".join(f"{words(name)} on {full[name].questions_hit}" for name in hit)
         found.append(
             f"More penalties were weaker: {FULL} adds every penalty, yet was observed to fail "
             f"against {listed}; a penalty that the edit removes pays for the one it incurs."
         )
     nonfinite = (report.get("nonfinite") or {}).get(BASE)
     if nonfinite:
-        found.append(f"{quantity(nonfinite, 'margin')} under {BASE} were not finite and left out.")
+        found.append(f"Left out because not finite: {quantity(nonfinite, 'margin')} under {BASE}.")
     return found
 
 
@@ -239,7 +274,7 @@ def gaps(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> list[str]:
             )
     skipped = report.get("skipped") or []
     if skipped:
-        found.append(f"{quantity(len(skipped), 'fault')} in the input, those lines were skipped.")
+        found.append(f"{quantity(len(skipped), 'fault')} in the input, on lines that were skipped.")
     for finding in findings:
         if not finding.own_rows.measured and not finding.oracle_worst.measured:
             found.append(f"{words(finding.operator)}: no eligible question{why(report, finding)}.")

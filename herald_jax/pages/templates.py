@@ -13,6 +13,7 @@ FILTERS = {
     "count": numbers.count,
     "percent": numbers.percent,
     "plain": numbers.plain,
+    "quantity": numbers.quantity,
     "signed": numbers.signed,
     "upper_bound": numbers.upper_bound,
     "weight": numbers.weight,

@@ -1,5 +1,6 @@
 """The worst attacks as people read them: what was there, what it became, and why it pays."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -15,7 +16,34 @@ def worst(of, keep=1, **tables):
 
 
 def pick(found, operator, contract="R0"):
-    return [e for e in found if (e["operator"], e["contract"]) == (operator, contract)]
+    """The attacks under one contract, worst first, each with its margin and terms there."""
+    kept = [e for e in found if e["operator"] == operator and contract in e["contracts"]]
+    at = [{**e, **e["contracts"][contract]} for e in kept]
+    return sorted(at, key=lambda example: -example["margin"])
+
+
+def whole(answer, citations, steps):
+    """One side of an attack of which nothing is cut."""
+    return {
+        "answer": answer,
+        "answer_length": len(answer),
+        "citations": citations,
+        "citations_from": 0,
+        "citations_count": len(citations),
+        "steps": steps,
+        "steps_from": 0,
+        "steps_count": len(steps),
+    }
+
+
+def search(query, retrieved):
+    return {
+        "query": query,
+        "query_length": len(query),
+        "valid": True,
+        "retrieved": retrieved,
+        "retrieved_count": len(retrieved),
+    }
 
 
 def one(found, operator, contract="R0"):
@@ -33,28 +61,25 @@ def found():
 
 
 def test_before_is_the_log(found):
-    # Three operators, each under 11 contracts.
-    assert len(found) == 3 * 11
     for example in found:
-        assert example["before"] == {
-            "answer": "Ada",
-            "citations": ["c", "d", "c"],
-            "steps": [
-                {"query": "search 0", "retrieved": ["c"]},
-                {"query": "search 1", "retrieved": ["c", "d"]},
-            ],
-        }
+        assert example["before"] == whole(
+            "Ada", ["c", "d", "c"], [search("search 0", ["c"]), search("search 1", ["c", "d"])]
+        )
         assert (example["trajectory_id"], example["question_id"]) == ("t", "q")
         assert example["selection"] == "oracle_worst"
-        assert example["question"] == "who built the mill"
+        assert (example["question"], example["question_length"]) == ("who built the mill", 18)
+
+
+def test_an_edit_that_is_the_worst_under_many_contracts_stands_once(found):
+    # One trajectory: deletion and the made-up id are one edit each, under 11 contracts. Of the
+    # candidates a, b and those that gain nothing, a is the worst under every contract that looks
+    # at support, and the first among equals under the others.
+    assert [e["operator"] for e in found] == [DELETION, LAUNDERING, FAKE]
+    assert [len(e["contracts"]) for e in found] == [11, 11, 11]
 
 
 def test_deletion_removes_the_steps_and_keeps_the_final(found):
-    assert one(found, DELETION)["after"] == {
-        "answer": "Ada",
-        "citations": ["c", "d", "c"],
-        "steps": [],
-    }
+    assert one(found, DELETION)["after"] == whole("Ada", ["c", "d", "c"], [])
 
 
 def test_laundering_moves_the_slot_at_all_its_places(found):
@@ -145,7 +170,7 @@ def test_a_name_that_is_taken_elsewhere_is_free():
 def test_as_many_as_asked_for_and_of_equals_the_first():
     logs = [tiny.log(f"t{i}", f"q{i}", rollout=0) for i in range(4)]
     found = worst(tiny.pool(logs), keep=3)
-    counts = Counter((e["operator"], e["contract"]) for e in found)
+    counts = Counter((e["operator"], name) for e in found for name in e["contracts"])
     assert set(counts.values()) == {3}
     assert [e["trajectory_id"] for e in pick(found, FAKE)] == ["t0", "t1", "t2"]
     assert worst(tiny.pool(logs), keep=0) == []
@@ -153,3 +178,37 @@ def test_as_many_as_asked_for_and_of_equals_the_first():
 
 def test_no_common_row_has_no_example():
     assert worst(tiny.pool([tiny.log("t", citations=[])])) == []
+
+
+def test_long_texts_do_not_make_a_long_report():
+    # Answers, questions and queries of a million characters, 1,000 passages a search, 500 steps.
+    ids = [f"p{i}" for i in range(1_000)]
+    log = tiny.log("t", searches=[ids] + [["c"]] * 499, answer="Ada " * 250_000, citations=["c"])
+    log.question = "mill " * 200_000
+    log.steps[0].query = "mill " * 200_000
+    found = worst(tiny.pool([log]))
+    assert found
+    assert len(json.dumps(found)) < 100_000
+    for example in found:
+        before = example["before"]
+        assert example["question"] == log.question[:2000]
+        assert example["question_length"] == 1_000_000
+        assert before["answer"] == example["after"]["answer"] == log.answer[:2000]
+        assert before["answer_length"] == example["after"]["answer_length"] == 1_000_000
+        assert (len(before["steps"]), before["steps_from"], before["steps_count"]) == (20, 0, 500)
+        first = before["steps"][0]
+        assert (first["query"], first["query_length"]) == (log.steps[0].query[:2000], 1_000_000)
+        assert (first["retrieved"], first["retrieved_count"]) == (ids[:20], 1_000)
+
+
+def test_a_query_repeated_after_many_is_in_view():
+    found = worst(
+        tiny.pool([tiny.log("t", searches=[["c"]] * 30)]),
+        operators={"names": ["repeated_query"], "primary": ["repeated_query"]},
+    )
+    (example,) = found
+    sides = example["before"], example["after"]
+    assert [(len(s["steps"]), s["steps_from"], s["steps_count"]) for s in sides] == [
+        (5, 25, 30),
+        (6, 25, 31),
+    ]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from markdown_it import MarkdownIt
-from pages.report_sample import DETECTORS, empty_report, full_report
+from pages.report_sample import DETECTORS, empty_report, full_report, side
 
 from herald_jax.audit.markdown import render_markdown
 from herald_jax.audit.verdict import verdict
@@ -32,7 +32,10 @@ def test_it_opens_with_the_verdict_and_ends_with_the_limits() -> None:
     text = render_markdown(report)
     assert text.startswith(f"# Reward audit: attackable\n\n**{verdict(report).headline}**")
     assert text.index("## What is the smallest repair?") < text.index("## What this does not show")
-    assert "| `fake_id` | single edit | 0 of 40 | 0% | at most 7.3% (exact) |" in text
+    assert (
+        "| `fake_id` | first-visible and oracle-worst alike | 0 of 40 | 0% | at most 7.3% (exact) |"
+        in text
+    )
 
 
 def test_blank_lines_come_one_at_a_time() -> None:
@@ -42,16 +45,28 @@ def test_blank_lines_come_one_at_a_time() -> None:
 
 def test_nothing_measured_is_said_and_never_zero() -> None:
     text = render_markdown(empty_report())
-    assert "| `fake_id` | single edit | not measured: no eligible question | | |" in text
+    row = (
+        "| `fake_id` | first-visible and oracle-worst alike | not measured: no eligible question |"
+    )
+    assert f"{row} | | |" in text
     assert "0%" not in text
     assert "0 of" not in text
+
+
+def test_what_was_cut_is_said() -> None:
+    report = full_report()
+    assert "cut:" not in render_markdown(report)
+    for name in ("before", "after"):
+        report["worst"][0][name]["answer_length"] = 3_000_000
+    text = render_markdown(report)
+    assert "- Answer: Ada Keller (cut: the first 10 of 3,000,000 characters)\n" in text
 
 
 def test_user_strings_cannot_become_markup() -> None:
     report = full_report()
     for attack in report["worst"]:
         attack["question"] = attack["trajectory_id"] = attack["question_id"] = HOSTILE
-        attack["after"] = {"answer": HOSTILE, "citations": [HOSTILE], "steps": []}
+        attack["after"] = side(HOSTILE, [HOSTILE], [])
     report["set_aside"] = {HOSTILE: 2}
     for table in report["primary"].values():
         table["oracle_worst"][HOSTILE] = table["oracle_worst"].pop("R_full")

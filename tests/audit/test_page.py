@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from pages.report_sample import DETECTORS, empty_report, full_report
+from pages.report_sample import DETECTORS, empty_report, full_report, side, step
 
 from herald_jax.audit.page import render_html
 
@@ -143,12 +143,10 @@ def test_user_strings_are_escaped_everywhere() -> None:
     for attack in report["worst"]:
         for key in ("question", "question_id", "trajectory_id"):
             attack[key] = HOSTILE
-        for side in ("before", "after"):
-            attack[side] = {
-                "answer": HOSTILE + side,
-                "citations": [HOSTILE + side],
-                "steps": [{"query": HOSTILE + side, "retrieved": [HOSTILE]}],
-            }
+        attack["question_length"] = len(HOSTILE)
+        for name in ("before", "after"):
+            text = HOSTILE + name
+            attack[name] = side(text, [text], [step(text, [HOSTILE])])
     for table in (*report["primary"].values(), *report["operators"].values()):
         for selection in ("first_visible", "oracle_worst"):
             table[selection][HOSTILE] = table[selection]["R_full"]
@@ -246,8 +244,48 @@ def test_worst_attacks_show_the_change_and_the_split() -> None:
     # 0.81375 - 0.0786 = 0.73515
     assert "grounding +0.814" in text
     assert "margin +0.735" in text
-    # Under R_full the terms given sum to 0.73515 and the margin is 0.41375: the rest is shown.
+    # Under R_full the terms sum to 0.73515 and the margin is 0.41375: the rest is shown.
     assert "(not split) −0.321" in text
+
+
+def test_an_edit_stands_once_with_its_margin_under_every_contract() -> None:
+    text = Page(render_html(full_report())).text
+    assert "Among the worst under 3 contracts" in text
+    # Once as the worst of its operator and once in the list of all.
+    assert text.count("Trajectory t-citation_laundering ,") == 2
+    assert "R0 , R[F] +0.735 (succeeds)" in text
+
+
+def test_what_was_cut_is_said() -> None:
+    report = full_report()
+    attack = report["worst"][0]
+    assert "cut:" not in Page(render_html(report)).text
+    attack["question_length"] = 2_500
+    attack["before"]["answer_length"] = attack["after"]["answer_length"] = 3_000_000
+    attack["before"]["steps"][0].update(query_length=5_000, retrieved_count=900)
+    for name in ("before", "after"):
+        attack[name].update(citations_from=41, citations_count=500)
+    text = Page(render_html(report)).text
+    assert "Aar? (cut: the first 33 of 2,500 characters)" in text
+    assert "Ada Keller (cut: the first 10 of 3,000,000 characters)" in text
+    assert "(cut: the first 19 of 5,000 characters)" in text
+    assert "and 897 more" in text
+    assert "(cut: numbers 42 to 43 are shown, of 500 before and 500 after)" in text
+
+
+def test_one_question_is_no_plural() -> None:
+    report = full_report()
+    report.update(rows=1, questions=1, common={"rows": 1, "questions": 1})
+    text = Page(render_html(report)).text
+    assert "1 trajectory of 1 question" in text
+    assert not re.search(r"\b1 (trajectories|questions|steps|contracts|passages)\b", text)
+
+
+def test_the_digest_is_short_at_the_top_and_whole_in_the_tables() -> None:
+    top, tables = Page(render_html(full_report())).text.split("Is the reward safe", 1)
+    assert f"SHA-256 {'ab' * 6} …" in top
+    assert "ab" * 7 not in top
+    assert "ab" * 32 in tables
 
 
 def test_it_says_what_it_does_not_show() -> None:

@@ -125,28 +125,55 @@ def histogram(shift: float) -> dict:
     return {"edges": edges, "counts": [max(0, round(40 - 60 * abs(e - shift))) for e in edges[:-1]]}
 
 
-def attack(name: str, contract: str, margin: float) -> dict:
+def step(query: str, retrieved: Sequence[str]) -> dict:
+    """A search, whole."""
+    return {
+        "query": query,
+        "query_length": len(query),
+        "valid": True,
+        "retrieved": list(retrieved),
+        "retrieved_count": len(retrieved),
+    }
+
+
+def side(answer: str, citations: Sequence[str], steps: Sequence[dict]) -> dict:
+    """One side of an attack, whole."""
+    return {
+        "answer": answer,
+        "answer_length": len(answer),
+        "citations": list(citations),
+        "citations_from": 0,
+        "citations_count": len(citations),
+        "steps": list(steps),
+        "steps_from": 0,
+        "steps_count": len(steps),
+    }
+
+
+def attack(name: str, margins: dict[str, float]) -> dict:
     """An entry of `worst`: a citation moved onto a support passage that was never retrieved."""
     steps = [
-        {"query": "bridge over the Aar", "retrieved": ["p1", "p2", "p7"]},
-        {"query": "architect of the bridge", "retrieved": ["p3"]},
+        step("bridge over the Aar", ["p1", "p2", "p7"]),
+        step("architect of the bridge", ["p3"]),
     ]
-    terms = {"answer": 0.0, "grounding": 0.81375, "tool_calls": 0.0, "hacking_rate": -0.0786}
-    after = {"answer": "Ada Keller", "citations": ["p9", "p1"], "steps": steps}
+    terms = {"grounding": 0.81375, "hacking_rate": -0.0786}
+    after = side("Ada Keller", ["p9", "p1"], steps)
     if name == "same_final_deletion":
-        terms = {"answer": 0.0, "tool_calls": 0.08, "hacking_rate": -0.0786, "grounding": 0.0}
-        after = {"answer": "Ada Keller", "citations": ["p3", "p1"], "steps": []}
+        terms = {"tool_calls": 0.08, "hacking_rate": -0.0786}
+        after = side("Ada Keller", ["p3", "p1"], [])
+    question = "Who drew the bridge over the Aar?"
     return {
         "operator": name,
-        "contract": contract,
         "selection": "oracle_worst",
-        "margin": margin,
-        "trajectory_id": f"t-{name}-{contract}",
+        "trajectory_id": f"t-{name}",
         "question_id": "q1",
-        "question": "Who drew the bridge over the Aar?",
-        "before": {"answer": "Ada Keller", "citations": ["p3", "p1"], "steps": steps},
+        "question": question,
+        "question_length": len(question),
+        "before": side("Ada Keller", ["p3", "p1"], steps),
         "after": after,
-        "terms": terms,
+        "contracts": {
+            contract: {"margin": margin, "terms": terms} for contract, margin in margins.items()
+        },
     }
 
 
@@ -333,9 +360,8 @@ def full_report(symbols: Sequence[str] = LATTICE) -> dict[str, Any]:
             for name, make in EDITS.items()
         },
         "worst": [
-            attack("citation_laundering", "R0", 0.73515),
-            attack("citation_laundering", "R_full", 0.41375),
-            attack("same_final_deletion", "R0", 0.0014),
+            attack("citation_laundering", {"R0": 0.73515, "R[F]": 0.73515, "R_full": 0.41375}),
+            attack("same_final_deletion", {"R0": 0.0014}),
         ],
         "signal": {"all": signal(40), "model": {"small": signal(20)}, "pool": {"": signal(40)}},
         "nonfinite": dict.fromkeys(names, 0),
