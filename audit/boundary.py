@@ -11,7 +11,7 @@ Its limit: a number that Python computed before the trace is a literal of the pr
 told from one that was written there. Values in the closure, the defaults and the bound arguments of
 the function are refused for that reason; what it reaches through module globals is not looked at.
 
-Sources: SPEC section 5 ("declares the fields it reads"), section 6 (what a generator may see).
+Sources: SPEC section 5 (fields of an operator), section 6 (what a generator may see).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

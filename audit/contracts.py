@@ -69,15 +69,18 @@ class ContractSet:
             base=jnp.asarray(share.astype(np.float32)),
         )
 
-    def describe(self, row: int) -> Mapping[str, Any]:
-        """What a contract pays for, for the report."""
-        linear = self.features[row] + self.base[row] * self.base_features
-        return {
+    def describe(self, row: int, external_base: bool) -> Mapping[str, Any]:
+        """What a contract pays for, for the report; `base` where a reward given as numbers does."""
+        linear = self.weights(external_base)[row, : len(FEATURES)]
+        found: dict[str, Any] = {
             "weights": {k: float(w) for k, w in zip(FEATURES, linear, strict=True) if w},
             "penalties": {
                 k: float(w) for k, w in zip(DETECTORS, self.penalties[row], strict=True) if w
             },
         }
+        if external_base and self.base[row]:
+            found["base"] = 1.0
+        return found
 
 
 def stack(sets: list[ContractSet]) -> ContractSet:

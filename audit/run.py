@@ -133,7 +133,11 @@ class Audit:
     def _budget_generators(self) -> tuple[str, ...]:
         if not self._manifest.sections.budgets or LAUNDERING.name not in self._names():
             return ()
-        return self._manifest.generators.budget_generators
+        names = self._manifest.generators.budget_generators
+        if self._setup.base is not None:
+            # Two candidates stand for all under a linear contract only (SPEC section 6).
+            return tuple(name for name in names if not GENERATORS[name].oracle)
+        return names
 
     def _names(self) -> tuple[str, ...]:
         return self._manifest.operators.names
@@ -373,7 +377,7 @@ class Audit:
     def _described_contracts(self) -> dict[str, Any]:
         return {
             name: {
-                **self._contracts.describe(row),
+                **self._contracts.describe(row, self._setup.base is not None),
                 "reads": reads,
                 "oracle": any(field in fields.ORACLE_FIELDS for field in reads),
             }

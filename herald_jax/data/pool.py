@@ -274,7 +274,7 @@ def _pool(
             [NO_ANSWER if first is None else answer_tokens(first) for first in firsts], np.int32
         ),
         rows=_rows(judged, question_ids, ids, labels, rules),
-        set_aside={reason: rows for reason, rows in set_aside.items() if rows},
+        set_aside={reason: rows for reason, rows in sorted(set_aside.items()) if rows},
         skipped=faults,
         warnings=near_id_warnings(trajectories, corpus, oracle),
         inputs={**trajectories.inputs, **corpus.inputs, **oracle.inputs},

@@ -94,11 +94,14 @@ def test_some_contracts_and_several_sets():
 
 def test_a_contract_describes_what_it_pays_for():
     contracts = build_contracts(Manifest())
-    assert contracts.describe(contracts.index("outcome_cost")) == {
+    assert contracts.describe(contracts.index("outcome_cost"), False) == {
         "weights": {"answer": 1.15, "tool_calls": -0.04},
         "penalties": {},
     }
-    assert contracts.describe(contracts.index("R[U+F]"))["penalties"] == {U: 1.6, F: 1.0}
+    assert contracts.describe(contracts.index("R[U+F]"), False)["penalties"] == {U: 1.6, F: 1.0}
+    # With a reward given as numbers in R0's place, its own weights are not R0's.
+    black_box = contracts.describe(contracts.index("R[U+F]"), True)
+    assert black_box == {"weights": {}, "penalties": {U: 1.6, F: 1.0}, "base": 1.0}
 
 
 def test_subsets_come_by_size_and_in_the_order_of_the_detectors():

@@ -100,7 +100,13 @@ class NumbersOfR0:
 def test_a_black_box_in_the_place_of_r0_gives_the_same_figures(tmp_path):
     pool = mixed_pool(tmp_path)
     linear, external = run(pool, QUICK).data, run(pool, QUICK, base=NumbersOfR0(QUICK)).data
-    same = [key for key in linear if key not in ("contracts", "worst", "histograms")]
+    # Two candidates stand for the whole corpus under a linear contract only.
+    assert linear["budgets"].pop("exhaustive")
+    assert "exhaustive" not in external["budgets"]
+    for entry in linear["certificate"].values():
+        entry.pop("closed_corpus", None)
+    told_apart = ("contracts", "worst", "histograms", "generators")
+    same = [key for key in linear if key not in told_apart]
     for key in same:
         assert differences({key: linear[key]}, {key: external[key]}) == [], key
     assert set(NumbersOfR0.reads) <= set(external["contracts"]["R[L]"]["reads"])
