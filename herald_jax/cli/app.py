@@ -76,7 +76,8 @@ def run() -> None:
         if isinstance(error, HeraldError):
             text = str(error)
         elif isinstance(error, OSError):
-            text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            reason = error.strerror or str(error)
+            text = f"{error.filename}: {reason}" if error.filename else reason
         else:
             raise
         say(f"errors:\n{text}" if "\n" in text else f"error: {text}")

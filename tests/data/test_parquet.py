@@ -115,6 +115,12 @@ def test_float_ids_are_refused(tmp_path):
     assert read(path, Passage) == ([], [(1, "passage_id", "bad_id"), (2, "passage_id", "bad_id")])
 
 
+def test_an_id_that_is_not_a_number_is_called_so(tmp_path):
+    path = written(tmp_path, {"passage_id": [float("nan"), float("-inf")], "text": ["a", "b"]})
+    (batch,) = read_parquet(path, Passage)
+    assert [fault.got for fault in batch.faults] == ["NaN", "-Infinity"]
+
+
 def test_a_missing_or_repeated_column_is_one_fault_of_the_file(tmp_path):
     path = written(tmp_path, {"passage_id": pa.array(["a", "b"])})
     assert read(path, Passage) == ([], [(0, "text", "missing_field")])
