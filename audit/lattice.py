@@ -8,7 +8,7 @@ from typing import Any
 
 from herald_jax.audit.contracts import subset_name, subsets
 from herald_jax.audit.operators import OPERATORS
-from herald_jax.audit.tables import ORACLE_WORST, Tables
+from herald_jax.audit.tables import CERTIFICATE, CLOSED_CORPUS, ORACLE_WORST, Tables
 from herald_jax.manifest import Manifest
 from herald_jax.types import DETECTORS
 
@@ -57,7 +57,7 @@ def certificate(tables: Tables, manifest: Manifest) -> dict[str, dict[str, Any]]
     found: dict[str, dict[str, Any]] = {}
     for detector, operator in certified_by(manifest).items():
         weight = float(getattr(manifest.penalties, detector))
-        gain = tables.cell(("certificate", operator), ORACLE_WORST, "R0").get("max_margin")
+        gain = tables.largest((CERTIFICATE, operator), ORACLE_WORST, "R0")
         if gain is None:
             continue
         entry = {
@@ -66,7 +66,7 @@ def certificate(tables: Tables, manifest: Manifest) -> dict[str, dict[str, Any]]
             "lambda": weight,
             **_verdict(gain, weight, manifest.statistics.tie_tolerance),
         }
-        closed = tables.cell(("closed", operator), ORACLE_WORST, "R0").get("max_margin")
+        closed = tables.largest((CLOSED_CORPUS, operator), ORACLE_WORST, "R0")
         if closed is not None:
             entry["closed_corpus"] = _verdict(closed, weight, manifest.statistics.tie_tolerance)
         found[detector] = entry

@@ -26,7 +26,13 @@ from herald_jax.audit.scales import Scales
 from herald_jax.audit.selections import select
 from herald_jax.audit.staging import Block, Codes, Mask, Setup, prepare, stage
 from herald_jax.audit.statuses import Statuses
-from herald_jax.audit.tables import ORACLE_WORST, SELECTORS, Tables
+from herald_jax.audit.tables import (
+    CERTIFICATE,
+    CLOSED_CORPUS,
+    ORACLE_WORST,
+    SELECTORS,
+    Tables,
+)
 from herald_jax.audit.trials import Trial, attempt
 from herald_jax.audit.utility import Utility
 from herald_jax.data.blocks import group_blocks
@@ -205,10 +211,13 @@ class Audit:
             tables.add(("operators", name), trial, rows)
             self._nonfinite.update(_nonfinite(trial, rows, self._contracts.names))
         self._advance()
-        self._add_common(block, rows, trials)
+        common = rows.copy()
+        for name in manifest.operators.primary:
+            common &= trials[name].isolated
+        self._add_common(block, common, trials)
         self._advance()
         if LAUNDERING.name in trials:
-            self._add_laundering(block, rows, trials[LAUNDERING.name])
+            self._add_laundering(block, rows, common, trials[LAUNDERING.name])
 
     def _count(self, block: Block, rows: Mask) -> None:
         self._rows += int(rows.sum())
@@ -220,12 +229,9 @@ class Audit:
         if self._manifest.sections.utility:
             self._utility.add(block, rows)
 
-    def _add_common(self, block: Block, rows: Mask, trials: dict[str, Trial]) -> None:
-        """The rows on which every primary operator has an isolated pair."""
+    def _add_common(self, block: Block, common: Mask, trials: dict[str, Trial]) -> None:
+        """Tables over the rows on which every primary operator has an isolated pair."""
         manifest, tables = self._manifest, self._tables
-        common = rows.copy()
-        for name in manifest.operators.primary:
-            common &= trials[name].isolated
         self._common["rows"] += int(common.sum())
         self._common["questions"] += int(common.reshape(block.grouped).any(axis=1).sum())
         for name in manifest.operators.primary:
@@ -233,19 +239,13 @@ class Audit:
             self._histograms.add(name, trials[name], common)
             self._examples.add(name, trials[name], common)
         for name in lattice.certified_by(manifest).values():
-            tables.add(("certificate", name), trials[name], common)
+            tables.add((CERTIFICATE, name), trials[name], common)
         if manifest.sections.cancellation:
             self._cancellation.add(trials, common, tables)
         if manifest.sections.scales:
             self._scales.add(trials, common, tables)
-        if "exhaustive" in self._budget_generators():
-            closed = self._exhaustive(block)
-            tables.add(("closed", LAUNDERING.name), closed, common)
 
-    def _exhaustive(self, block: Block) -> Trial:
-        return attempt(block, proposals.closed_corpus(LAUNDERING, GENERATORS["exhaustive"]))
-
-    def _add_laundering(self, block: Block, rows: Mask, trial: Trial) -> None:
+    def _add_laundering(self, block: Block, rows: Mask, common: Mask, trial: Trial) -> None:
         """Tables over other rows, or with other candidates, of laundering alone."""
         sections, tables = self._manifest.sections, self._tables
         for selection in sections.pools:
@@ -257,7 +257,9 @@ class Audit:
                     tables.add((split, value), trial, part)
         for name in self._budget_generators():
             if GENERATORS[name].oracle:
-                tables.add(("budget", name, "all"), self._exhaustive(block), rows)
+                closed = attempt(block, proposals.closed_corpus(LAUNDERING, GENERATORS[name]))
+                tables.add(("budget", name, "all"), closed, rows)
+                tables.add((CLOSED_CORPUS, LAUNDERING.name), closed, common)
                 continue
             for k in self._manifest.generators.budgets:
                 offered = proposals.of_block(self._candidates[name], block)

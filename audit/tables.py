@@ -15,6 +15,8 @@ from herald_jax.kernels.sums import QuestionSums
 # The kind of a table, then what tells it from others of its kind.
 Key = tuple[str, ...]
 FIRST_VISIBLE, ORACLE_WORST = "first_visible", "oracle_worst"
+# Kinds of table of which only the largest margin is wanted.
+CERTIFICATE, CLOSED_CORPUS = "certificate", "closed_corpus"
 # Sums that the device may still be working on while the host hands it the next.
 MOST_WAITING = 64
 SELECTORS = (FIRST_VISIBLE, ORACLE_WORST)
@@ -69,8 +71,8 @@ class Tables:
             self._tallies[key].add(groups, sums)
 
     def keys(self) -> list[Key]:
-        """Every table, and its selector."""
-        return list(self._tallies)
+        """Every table whose cells a report shows, and its selector."""
+        return [key for key in self._tallies if key[0] not in (CERTIFICATE, CLOSED_CORPUS)]
 
     def values_of(self, kind: str) -> list[str]:
         """The second parts of the keys of one kind of table, sorted."""
@@ -84,6 +86,15 @@ class Tables:
         """
         self._collect(0)
         return self._tallies[key]
+
+    def largest(self, key: Key, selector: str, contract: str) -> float | None:
+        """The largest margin of a table, without the estimates of a cell; None without rows."""
+        self._collect(0)
+        tally = self._tallies.get((*key, selector))
+        if tally is None:
+            return None
+        margin = float(tally.largest[self._setup.contracts.index(contract)])
+        return margin if np.isfinite(margin) else None
 
     def columns(self, key: Key) -> list[Cell]:
         """Cells of a table, one a column; computed once."""

@@ -25,17 +25,18 @@ class Cells:
     def cell(self, key, selector, contract):
         assert selector == ORACLE_WORST
         kind, operator = key
-        if kind == "primary":
-            questions = self._questions
-            if isinstance(questions, dict):
-                questions = questions[operator]
-            if not questions:
-                return {"questions": 0}
-            any_success = self._successes.get((operator, contract), 0)
-            return {"questions": questions, "any_success": any_success}
-        assert contract == "R0"
-        margin = self._margins.get(key)
-        return {"questions": 0} if margin is None else {"questions": 5, "max_margin": margin}
+        assert kind == "primary"
+        questions = self._questions
+        if isinstance(questions, dict):
+            questions = questions[operator]
+        if not questions:
+            return {"questions": 0}
+        any_success = self._successes.get((operator, contract), 0)
+        return {"questions": questions, "any_success": any_success}
+
+    def largest(self, key, selector, contract):
+        assert (selector, contract) == (ORACLE_WORST, "R0")
+        return self._margins.get(key)
 
 
 def beaten(**contracts):
@@ -116,7 +117,7 @@ def test_a_penalty_above_the_largest_gain_holds_by_its_slack():
         ("certificate", DELETION): 0.25,
         ("certificate", LAUNDERING): 1.2,
         ("certificate", FAKE): 1.5,
-        ("closed", LAUNDERING): 1.3,
+        ("closed_corpus", LAUNDERING): 1.3,
     }
     found = lattice.certificate(Cells(margins=margins), MANIFEST)
     assert found[U] == {
