@@ -156,6 +156,7 @@ def pool(data: Synthetic) -> Pool:
         skipped=[],
         warnings=[],
         inputs={},
+        trajectory_files=[],
     )
 
 
