@@ -30,13 +30,18 @@ class Tally:
 
     def add(self, groups: npt.NDArray[np.int32], sums: QuestionSums) -> None:
         """Add the sums of a block; `groups`: question of each group, negative for padding."""
-        real = groups >= 0
-        at = groups[real]
-        self.rows[:, at] += np.asarray(sums.rows)[:, real]
-        self.successes[:, at] += np.asarray(sums.successes)[:, real]
-        self.totals[:, at] += margin_totals(np.asarray(sums.high), np.asarray(sums.low))[:, real]
-        largest = np.asarray(sums.largest, np.float64)[:, real].max(axis=1, initial=-np.inf)
-        self.largest = np.maximum(self.largest, largest)
+        count = int((groups >= 0).sum())  # padding stands behind
+        if count == 0:
+            return
+        at: slice | npt.NDArray[np.int32] = groups[:count]
+        if groups[count - 1] - groups[0] == count - 1:
+            # Questions of one width mostly follow one another: a slice adds in place.
+            at = slice(int(groups[0]), int(groups[0]) + count)
+        self.rows[:, at] += np.asarray(sums.rows)[:, :count]
+        self.successes[:, at] += np.asarray(sums.successes)[:, :count]
+        self.totals[:, at] += margin_totals(np.asarray(sums.high), np.asarray(sums.low))[:, :count]
+        largest = np.asarray(sums.largest)[:, :count].max(axis=1, initial=-np.inf)
+        self.largest = np.maximum(self.largest, largest.astype(np.float64))
 
 
 @dataclass(frozen=True)

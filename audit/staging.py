@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float32]
 # Rows of a block. Small pools take a small block; beyond the largest, more blocks. Not powers of
 # two: with them the lists of a block lie so that their rows fall on the same few lines of a CPU's
 # cache, and membership takes four times as long. Multiples of 64, so that groups fit.
-BLOCK_ROWS = tuple((1 << k) + 64 for k in range(8, 15))
+BLOCK_ROWS = tuple((1 << k) + 64 for k in range(8, 16))
 # Numbers of the largest array of a block: margins of all edits under all contracts, or what was
 # retrieved. Wider pools take shorter blocks.
 BLOCK_NUMBERS = 1 << 25
