@@ -9,7 +9,6 @@ from functools import cache, partial
 from typing import Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -165,6 +164,7 @@ def described_shapes(operator: Operator, widths: Widths) -> tuple[State, Offer, 
     return jax.eval_shape(partial(_described, operator, widths), *_inputs(widths).values())
 
 
+@cache
 def trace_operator(operator: Operator, widths: Widths) -> tuple[boundary.Reach, boundary.Reach]:
     """What reaches an edit: from the records' arrays, and from the state alone."""
 
@@ -243,8 +243,10 @@ def _never(operator: Operator, widths: Widths, traced: boundary.Reach, part: str
     if traced.outputs[part]:
         return False
     shapes = described_shapes(operator, widths)
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    return not np.asarray(getattr(operator.edit(*zeros), part)).any()
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    # Jitted, all but that part falls away; op by op, each would be compiled for itself.
+    value = jax.jit(lambda *given: getattr(operator.edit(*given), part))(*zeros)
+    return not np.asarray(value).any()
 
 
 def trace_generator(
