@@ -146,7 +146,7 @@ def bootstrap_replicates(
     digits = np.zeros((rows, width), np.float32)
     digits[:n, : limbs.digits.shape[1]] = limbs.digits
 
-    block = block or _block(rows)
+    block = block or _block(rows, replicates)
     call = partial(resampled_sums, jnp.asarray(digits), np.uint32(n), seed_words(seed), block=block)
     # Calls are asynchronous: all are under way before the host takes up the first.
     calls = [call(np.uint32(first)) for first in range(0, replicates, block)]
@@ -218,19 +218,19 @@ def _constant(numerator: np.ndarray, denominator: np.ndarray | None) -> np.ndarr
 def _padded(shape: tuple[int, int]) -> tuple[int, int]:
     """Padded rows, more than there are, and limbs, in few sizes, as each compiles a program.
 
-    Rows: multiples of 64, and at most four sizes an octave. Limbs: 16, 24, 32, 48, 64, 96, ...
+    Rows are multiples of 64 and limbs of 16, both of at most eight sizes an octave.
     """
     n, limbs = shape
     step = max(64, 1 << max(0, n.bit_length() - 3))
-    width = 16
-    while width < limbs:
-        width += width // 2 if width.bit_count() == 1 else width // 3
-    return (n // step + 1) * step, width
+    wide = max(16, 1 << max(0, limbs.bit_length() - 4))
+    return (n // step + 1) * step, -(-limbs // wide) * wide
 
 
-def _block(rows: int) -> int:
-    """Replicates per call: about 2^20 counts, and at least 32, to read the limbs seldom.
+def _block(rows: int, replicates: int) -> int:
+    """Replicates per call: up to 512 and about 5 * 2^20 counts, shared out evenly over the calls.
 
-    Multiples of 32: XLA's product on CPU is several times slower for some odd sizes.
+    Multiples of 4: XLA's product on CPU is several times slower for some odd sizes.
     """
-    return min(512, max(32, 2**20 // rows // 32 * 32))
+    most = min(512, max(32, 5 * 2**20 // rows))
+    calls = -(-replicates // most)
+    return -(-replicates // calls // 4) * 4
