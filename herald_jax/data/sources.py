@@ -1,0 +1,120 @@
+"""Input files: where they lie, and which ones a pattern, a folder or a remote address means.
+
+A path with a scheme (`s3://`, `gs://`, `https://`, `memory://`) is opened by fsspec; any other is a
+file of this machine.
+"""
+
+import io
+from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+
+from herald_jax.data.regular import require_regular
+from herald_jax.types import Fault, InputError
+
+ENDINGS = (".jsonl", ".parquet")
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What tells that a file is the one that was read before, without reading it."""
+
+    path: str
+    size: int
+    changed: str  # time or tag of its last change
+
+
+def is_remote(path: Path | str) -> bool:
+    """Whether a path names a file of another machine."""
+    return "://" in str(path)
+
+
+def open_input(path: Path | str) -> IO[bytes]:
+    """Open a file to read bytes from, at its start; it can be sought in.
+
+    Raises:
+        OSError: it cannot be opened, or is a pipe, a socket or a device.
+    """
+    if not is_remote(path):
+        require_regular(path)
+        return Path(path).open("rb")
+    system, name = _remote(path)
+    return cast(IO[bytes], io.BufferedReader(system.open(name, "rb")))
+
+
+def identity(path: Path | str) -> Identity:
+    """Name, size and last change of a file.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    if not is_remote(path):
+        found = Path(path).stat()
+        return Identity(str(path), found.st_size, str(found.st_mtime_ns))
+    system, name = _remote(path)
+    info = system.info(name)
+    tag = next((info[key] for key in ("ETag", "etag", "mtime", "created") if key in info), "")
+    return Identity(str(path), int(info.get("size") or 0), str(tag))
+
+
+def expand(paths: Sequence[Path | str]) -> list[str]:
+    """The files that paths, patterns and folders mean, each once, in the order given.
+
+    Args:
+        paths: files; patterns such as `logs/*.parquet`; folders, which stand for all the JSON Lines
+            and Parquet files directly in them. Those of one pattern or folder are sorted by name.
+
+    Raises:
+        InputError: a pattern matches nothing, or a folder holds no such file.
+    """
+    found: list[str] = []
+    faults: list[Fault] = []
+    for path in map(str, paths):
+        matches = _matches(path)
+        if not matches:
+            faults.append(
+                Fault(
+                    file=path,
+                    line=0,
+                    field="",
+                    code="no_match",
+                    expected=f"files that end in {' or '.join(ENDINGS)}",
+                    got="none",
+                    remedy="check the pattern or the folder",
+                )
+            )
+        found += matches
+    if faults:
+        raise InputError(faults)
+    return list(dict.fromkeys(found))
+
+
+def _matches(path: str) -> list[str]:
+    if is_remote(path):
+        system, name = _remote(path)
+        if not has_magic(name) and not system.isdir(name):
+            return [path]
+        listed = system.glob(name) if has_magic(name) else system.ls(name, detail=False)
+        return sorted(system.unstrip_protocol(one) for one in listed if _fits(one))
+    if Path(path).is_dir():
+        return sorted(str(one) for one in Path(path).iterdir() if _fits(one.name))
+    if has_magic(path) and not Path(path).exists():
+        return sorted(one for one in glob(path, recursive=True) if not Path(one).is_dir())
+    return [path]
+
+
+def _fits(name: str) -> bool:
+    return name.endswith(ENDINGS)
+
+
+def _remote(path: Path | str) -> tuple[Any, str]:
+    """The file system of an address, and the name in it."""
+    import fsspec
+
+    try:
+        system, name = fsspec.core.url_to_fs(str(path))
+    except (ImportError, ValueError) as error:
+        raise OSError(f"{path}: {error}") from error
+    return system, name
