@@ -17,6 +17,9 @@ UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
+# Why a row is set aside (SPEC section 1); the first that holds.
+REASONS = ("not_logged", "no_oracle")
+
 
 @dataclass(frozen=True, eq=False)
 class Identities:
@@ -27,12 +30,15 @@ class Identities:
         trajectory: uint64 [n] hash of the trajectory id.
         question: uint64 [n] hash of the question id.
         text: uint64 [n] hash of the question's text.
+        reason: uint8 [n] 0 where the row can be judged, else 1 + the place of its reason to be set
+            aside in `REASONS`.
     """
 
     line: Int64
     trajectory: UInt64
     question: UInt64
     text: UInt64
+    reason: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,6 @@ class Chunk:
         models: distinct models of the chunk.
         pools: distinct pools of the chunk.
         identities: of all rows that could be read.
-        set_aside: reason -> rows: `not_logged`, `no_oracle`.
     """
 
     line: Int64
@@ -89,7 +94,6 @@ class Chunk:
     models: list[str]
     pools: list[str]
     identities: Identities
-    set_aside: dict[str, int]
 
     def __len__(self) -> int:
         return len(self.line)
