@@ -45,6 +45,11 @@ class IdTable:
         """Codes of ids, int32 [len(names)]; ids not seen before enter the table."""
         return np.fromiter(map(self._codes.__getitem__, names), np.int32, len(names))
 
+    @property
+    def names(self) -> list[str]:
+        """All ids in the order of their codes."""
+        return list(self._codes)
+
     def decode(self, code: int) -> str:
         """The id of a code.
 

@@ -16,12 +16,13 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 import msgspec
 
 from herald_jax.data.checks import Digits, convert_all, read_object, reporter
 from herald_jax.data.json_faults import lone_surrogates, nonfinite, object_of
+from herald_jax.data.sources import open_input
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -46,7 +47,11 @@ class Batch(msgspec.Struct, Generic[R]):
 
 
 def read_jsonl(
-    path: Path | str, kind: type[R], *, block_bytes: int = BLOCK_BYTES
+    path: Path | str,
+    kind: type[R],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    block_rows: int | None = None,
 ) -> Iterator[Batch[R]]:
     """Stream the records of a JSON Lines file.
 
@@ -54,6 +59,7 @@ def read_jsonl(
         path: the file; faults name it as given.
         kind: class of the records.
         block_bytes: bytes that are read at a time, or one line if that is longer.
+        block_rows: lines in a batch at most.
 
     Yields:
         Batches in the order of the file. A line with a fault has no record; all its faults are
@@ -63,13 +69,14 @@ def read_jsonl(
         OSError: the file cannot be read.
     """
     number = 0
-    with Path(path).open("rb") as file:
-        if file.peek(3)[:3] == _BOM:
-            file.read(3)
+    with open_input(path) as file:
+        without_bom(file)
         while block := file.readlines(block_bytes):
             lines = [(at, line) for at, line in enumerate(block, number + 1) if line.strip(_BLANK)]
             number += len(block)
-            yield _read_block(str(path), lines, kind)
+            step = block_rows or max(len(lines), 1)
+            for at in range(0, len(lines), step):
+                yield read_lines(str(path), lines[at : at + step], kind)
 
 
 def first_keys(path: Path | str) -> set[str]:
@@ -78,9 +85,9 @@ def first_keys(path: Path | str) -> set[str]:
     Raises:
         OSError: the file cannot be read.
     """
-    with Path(path).open("rb") as file:
-        for line in file:
-            value = _decode_line(line.removeprefix(_BOM), str(path), 0, [])
+    with open_input(path) as file:
+        for line in without_bom(file):
+            value = _decode_line(line, str(path), 0, [])
             if isinstance(value, dict):
                 return set(value)
     return set()
@@ -93,7 +100,15 @@ def write_jsonl(path: Path | str, records: Iterable[msgspec.Struct]) -> None:
             file.write(_encode(record) + b"\n")
 
 
-def _read_block(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Batch[R]:
+def without_bom(file: IO[bytes]) -> IO[bytes]:
+    """A file at its start, moved behind its byte order mark."""
+    if file.read(3) != _BOM:
+        file.seek(0)
+    return file
+
+
+def read_lines(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Batch[R]:
+    """The records of numbered lines, none of them blank."""
     batch: Batch[R] = Batch([], [], [], len(lines))
     objects = _decode_fast([line for _, line in lines])
     if objects is not None:

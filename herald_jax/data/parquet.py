@@ -18,6 +18,7 @@ from msgspec import inspect
 
 from herald_jax.data.checks import Report, convert_all, read_object, reporter
 from herald_jax.data.jsonl import Batch
+from herald_jax.data.sources import open_input
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -58,15 +59,15 @@ def read_parquet(
         OSError: the file cannot be read.
         pa.ArrowInvalid: it is not a Parquet file.
     """
-    with pq.ParquetFile(path) as file:
-        faults = _schema_faults(str(path), file.schema_arrow, kind)
+    with open_input(path) as source, pq.ParquetFile(source) as file:
+        faults = schema_faults(str(path), file.schema_arrow, kind)
         if faults:
             yield Batch([], [], faults, file.metadata.num_rows)
             return
-        names = [name for name in arrow_schema(kind).names if name in file.schema_arrow.names]
+        names = wanted_columns(file.schema_arrow, kind)
         row = 1
         for part in file.iter_batches(batch_size=batch_rows, columns=names):
-            yield _read_part(str(path), row, part, kind)
+            yield read_part(str(path), row, part, kind)
             row += part.num_rows
 
 
@@ -93,7 +94,13 @@ def _arrow_type(kind: inspect.Type) -> tuple[pa.DataType, bool]:
     raise TypeError(f"records have no field of type {kind}")
 
 
-def _schema_faults(file: str, schema: pa.Schema, kind: type[msgspec.Struct]) -> list[Fault]:
+def wanted_columns(schema: pa.Schema, kind: type[msgspec.Struct]) -> list[str]:
+    """The columns of a file that a record class has fields for."""
+    return [name for name in arrow_schema(kind).names if name in schema.names]
+
+
+def schema_faults(file: str, schema: pa.Schema, kind: type[msgspec.Struct]) -> list[Fault]:
+    """Faults of a file as a whole: columns that are missing or named twice."""
     faults: list[Fault] = []
     report = reporter(file, 0, faults)
     for field in msgspec.structs.fields(kind):
@@ -121,7 +128,8 @@ def _repeated_names(fields: list[pa.Field], path: str, report: Report) -> None:
             _repeated_names(nested, place, report)
 
 
-def _read_part(file: str, first: int, part: pa.RecordBatch, kind: type[R]) -> Batch[R]:
+def read_part(file: str, first: int, part: pa.RecordBatch, kind: type[R]) -> Batch[R]:
+    """The records of one stretch of a file, `first` being the number of its first row."""
     batch: Batch[R] = Batch([], [], [], part.num_rows)
     try:
         records = convert_all(part.to_pylist(), kind)

@@ -48,6 +48,7 @@ class Trajectory(msgspec.Struct, gc=False):
     selected: bool = False
     malformed_citations: Count = 0
     generated_tokens: Count | None = None
+    candidates: list[Id] | None = None  # passages that the log proposes for laundering, best first
 
     @property
     def logged(self) -> bool:

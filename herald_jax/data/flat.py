@@ -1,0 +1,274 @@
+"""Trajectories of one stretch of a file as flat columns, strings still strings.
+
+This is what a Parquet file holds anyway: a regular stretch of it never becomes Python objects. Any
+other, and JSON Lines, go through their records, so that what is read and what is refused is the
+same either way. Id columns of Parquet are read with the dictionaries that their writers made: an id
+that occurs a thousand times is looked up once. Axis letters: n rows, T steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from herald_jax.data import arrow_values as values_of
+from herald_jax.data.arrow_values import IrregularError
+from herald_jax.data.jsonl import read_jsonl
+from herald_jax.data.parquet import read_part, schema_faults, wanted_columns
+from herald_jax.data.records import Trajectory
+from herald_jax.data.sources import open_input
+from herald_jax.data.string_lists import StringLists, join_offsets, starts
+from herald_jax.data.tables import is_parquet
+from herald_jax.types import Fault
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+BATCH_ROWS = 65536
+
+_REPEATING = ("question_id", "question", "model", "pool", "citations", "candidates")
+_INT64 = (-(2**63), 2**63 - 1)
+_COUNT = (0, 2**31 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """n trajectories with T steps in all.
+
+    Columns of strings are Arrow arrays of type `string`, or dictionary encoded with such values.
+
+    Attributes:
+        line: int64 [n] line or row in the file, from 1, ascending.
+        trajectory_id: strings [n].
+        question_id: strings [n].
+        question: strings [n].
+        answer: strings [n], null for no answer.
+        model: strings [n].
+        pool: strings [n].
+        rollout: int64 [n].
+        selected: bool [n].
+        malformed: int32 [n] citation markers that could not be read.
+        steps: int64 [n + 1] where the steps of each row begin.
+        query: strings [T].
+        valid: bool [T].
+        retrieved: T lists.
+        citations: n lists.
+        candidates: n lists.
+    """
+
+    line: Int64
+    trajectory_id: pa.Array
+    question_id: pa.Array
+    question: pa.Array
+    answer: pa.Array
+    model: pa.Array
+    pool: pa.Array
+    rollout: Int64
+    selected: Bool
+    malformed: Int32
+    steps: Int64
+    query: pa.Array
+    valid: Bool
+    retrieved: StringLists
+    citations: StringLists
+    candidates: StringLists
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    @classmethod
+    def of_records(cls, records: Sequence[Trajectory], lines: Sequence[int]) -> "Flat":
+        """Records, with the line of each."""
+        n = len(records)
+        steps = list(chain.from_iterable([record.steps for record in records]))
+        return cls(
+            line=np.fromiter(lines, np.int64, n),
+            trajectory_id=pa.array([record.trajectory_id for record in records], pa.string()),
+            question_id=pa.array([record.question_id for record in records], pa.string()),
+            question=pa.array([record.question for record in records], pa.string()),
+            answer=pa.array([record.answer for record in records], pa.string()),
+            model=pa.array([record.model for record in records], pa.string()),
+            pool=pa.array([record.pool for record in records], pa.string()),
+            rollout=np.fromiter((record.rollout for record in records), np.int64, n),
+            selected=np.fromiter((record.selected for record in records), bool, n),
+            malformed=np.fromiter((record.malformed_citations for record in records), np.int32, n),
+            steps=starts(np.fromiter((len(record.steps) for record in records), np.int64, n)),
+            query=pa.array([step.query for step in steps], pa.string()),
+            valid=np.fromiter((step.valid for step in steps), bool, len(steps)),
+            retrieved=StringLists.of([step.retrieved for step in steps]),
+            citations=StringLists.of([record.citations for record in records]),
+            candidates=StringLists.of([record.candidates for record in records]),
+        )
+
+    @classmethod
+    def of_batch(cls, batch: pa.RecordBatch, first: int) -> "Flat | None":
+        """A batch of a Parquet file, `first` being the number of its first row.
+
+        Returns:
+            The columns, sharing memory with the batch; None for a batch that may hold a fault or
+            that is written in an unusual way. Its records tell.
+        """
+        try:
+            batch.validate(full=True)  # UTF-8 among others
+            return _of_columns(
+                values_of.distinctly(batch.schema.names, batch.columns), first, batch.num_rows
+            )
+        except (IrregularError, pa.ArrowInvalid):
+            return None
+
+    @classmethod
+    def joined(cls, parts: Sequence["Flat"]) -> "Flat":
+        """The rows of one part after the other; at least one part."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def strings(name: str) -> pa.Array:
+            return values_of.joined([getattr(part, name) for part in parts])
+
+        return cls(
+            line=np.concatenate([part.line for part in parts]),
+            trajectory_id=strings("trajectory_id"),
+            question_id=strings("question_id"),
+            question=strings("question"),
+            answer=strings("answer"),
+            model=strings("model"),
+            pool=strings("pool"),
+            rollout=np.concatenate([part.rollout for part in parts]),
+            selected=np.concatenate([part.selected for part in parts]),
+            malformed=np.concatenate([part.malformed for part in parts]),
+            steps=join_offsets([part.steps for part in parts]),
+            query=strings("query"),
+            valid=np.concatenate([part.valid for part in parts]),
+            retrieved=StringLists.joined([part.retrieved for part in parts]),
+            citations=StringLists.joined([part.citations for part in parts]),
+            candidates=StringLists.joined([part.candidates for part in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FlatBatch:
+    """What one stretch of a file held.
+
+    Attributes:
+        flat: the rows that could be read.
+        faults: of the others, and of the file as a whole.
+        rows: rows read, rejected ones included.
+    """
+
+    flat: Flat
+    faults: list[Fault]
+    rows: int
+
+
+def read_flat(path: Path | str, *, batch_rows: int = BATCH_ROWS) -> Iterator[FlatBatch]:
+    """Stream the trajectories of a file that ends in `.parquet`, or of JSON Lines.
+
+    Args:
+        path: a file of this machine or an address; faults name it as given.
+        batch_rows: rows in a batch, but for the last one, which may have fewer.
+
+    Yields:
+        Batches in the order of the file. Faults are those of `read_jsonl` and `read_parquet`.
+
+    Raises:
+        OSError: the file cannot be read.
+        pa.ArrowInvalid: it is not a Parquet file.
+    """
+    parts = _parquet(path, batch_rows) if is_parquet(path) else _jsonl(path, batch_rows)
+    waiting: list[FlatBatch] = []
+    for part in parts:
+        if waiting and sum(one.rows for one in waiting) + part.rows > batch_rows:
+            yield _joined(waiting)
+            waiting = []
+        waiting.append(part)
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[FlatBatch]) -> FlatBatch:
+    return FlatBatch(
+        Flat.joined([part.flat for part in parts]),
+        [fault for part in parts for fault in part.faults],
+        sum(part.rows for part in parts),
+    )
+
+
+def _jsonl(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
+    for batch in read_jsonl(path, Trajectory, block_rows=batch_rows):
+        yield FlatBatch(Flat.of_records(batch.records, batch.lines), batch.faults, batch.rows)
+
+
+def _parquet(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
+    with open_input(path) as source, pq.ParquetFile(source) as plain:
+        faults = schema_faults(str(path), plain.schema_arrow, Trajectory)
+        if faults:
+            yield FlatBatch(Flat.of_records([], []), faults, plain.metadata.num_rows)
+            return
+        columns = wanted_columns(plain.schema_arrow, Trajectory)
+        row = 1
+        with pq.ParquetFile(
+            source, read_dictionary=_dictionaries(plain), metadata=plain.metadata
+        ) as file:
+            for group in range(file.num_row_groups):  # each has dictionaries of its own
+                for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
+                    flat = Flat.of_batch(batch, row)
+                    found: list[Fault] = []
+                    if flat is None:
+                        part = read_part(str(path), row, batch, Trajectory)
+                        flat, found = Flat.of_records(part.records, part.lines), part.faults
+                    yield FlatBatch(flat, found, batch.num_rows)
+                    row += batch.num_rows
+
+
+def _dictionaries(file: pq.ParquetFile) -> list[str]:
+    """Paths of the columns whose strings are likely to come again and again."""
+    paths = [file.schema.column(at).path for at in range(len(file.schema))]
+    return [
+        path
+        for path in paths
+        if path.split(".")[0] in _REPEATING
+        or (path.startswith("steps.") and "retrieved" in path.split("."))
+    ]
+
+
+def _of_columns(columns: dict[str, pa.Array], first: int, n: int) -> Flat:
+    for name in ("trajectory_id", "question_id", "question", "steps", "answer"):
+        if name not in columns:
+            raise IrregularError(f"no column {name}")
+
+    def optional(name: str, length: int = n, within: dict[str, pa.Array] = columns) -> pa.Array:
+        return within[name] if name in within else pa.nulls(length)
+
+    values_of.integers(optional("generated_tokens"), *_COUNT)
+    items, steps, known = values_of.lists(columns["steps"])
+    if not known.all():
+        raise IrregularError("null for steps")
+    if pa.types.is_null(items.type):
+        items = pa.array([], pa.struct([("query", pa.string())]))
+    step = values_of.fields(items)
+    if "query" not in step:
+        raise IrregularError("steps without a query")
+    return Flat(
+        line=np.arange(first, first + n, dtype=np.int64),
+        trajectory_id=values_of.ids(columns["trajectory_id"]),
+        question_id=values_of.ids(columns["question_id"]),
+        question=values_of.texts(columns["question"]),
+        answer=values_of.texts(columns["answer"], nullable=True),
+        model=values_of.texts(optional("model"), null=""),
+        pool=values_of.texts(optional("pool"), null=""),
+        rollout=values_of.integers(optional("rollout"), *_INT64),
+        selected=values_of.flags(optional("selected"), null=False),
+        malformed=values_of.integers(optional("malformed_citations"), *_COUNT).astype(np.int32),
+        steps=steps,
+        query=values_of.texts(step["query"]),
+        valid=values_of.flags(optional("valid", len(items), step), null=True),
+        retrieved=StringLists.of_arrow(optional("retrieved", len(items), step)),
+        citations=StringLists.of_arrow(optional("citations")),
+        candidates=StringLists.of_arrow(optional("candidates")),
+    )
