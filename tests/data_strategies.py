@@ -28,6 +28,7 @@ def trajectories():
         selected=st.booleans(),
         malformed_citations=st.integers(0, 2**31 - 1),
         generated_tokens=st.one_of(st.none(), st.integers(0, 2**31 - 1)),
+        candidates=LISTS,
     )
 
 
