@@ -56,7 +56,7 @@ def _hash_short(
     """Hashes of the strings of up to `_LONG` bytes; the others' are meaningless."""
     padded = np.append(data, np.zeros(8, np.uint8))
     words = np.ndarray(len(data) + 1, "<u8", padded, strides=(1,))
-    state = lengths.astype(np.uint64) * _WORD
+    state = (lengths.astype(np.uint64) + np.uint64(1)) * _WORD
     left = np.where(lengths > _LONG, 0, lengths)
     rows = np.flatnonzero(left)
     at = 0
