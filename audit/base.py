@@ -27,11 +27,11 @@ class BaseReward(Protocol):
     def bound(self) -> float:
         """No finite reward is larger in absolute value: fixes the grid on which sums are exact."""
 
-    def originals(self, rows: npt.NDArray[np.int32], measured: Measured) -> Numbers:
+    def originals(self, rows: npt.NDArray[np.int64], measured: Measured) -> Numbers:
         """Rewards of logged trajectories.
 
         Args:
-            rows: int32 [B] row numbers of the pool, negative for padding.
+            rows: int64 [B] numbers among all rows of the pool, negative for padding.
             measured: their features and detectors.
 
         Returns:
@@ -41,7 +41,7 @@ class BaseReward(Protocol):
     def edits(
         self,
         operator: Operator,
-        rows: npt.NDArray[np.int32],
+        rows: npt.NDArray[np.int64],
         offered: npt.NDArray[np.int32],
         moved: Moved,
     ) -> Numbers:
@@ -49,7 +49,7 @@ class BaseReward(Protocol):
 
         Args:
             operator: which edit.
-            rows: int32 [B].
+            rows: int64 [B].
             offered: int32 [K, B] ids on offer, the edit's own argument.
             moved: features and detectors that the edits can change, [E, B].
 

@@ -8,10 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from herald_jax.audit.block_tables import BlockTables
 from herald_jax.audit.contracts import ContractSet, subset_name, subsets
+from herald_jax.audit.counts import Counts, bump, leaf
+from herald_jax.audit.keys import SELECTORS
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.staging import Mask
-from herald_jax.audit.tables import SELECTORS, Tables
+from herald_jax.audit.tables import Tables
 from herald_jax.audit.trials import Trial
 from herald_jax.kernels import cancellation as kernel
 from herald_jax.manifest import Manifest
@@ -46,9 +49,16 @@ def _steps(manifest: Manifest) -> Iterator[Step]:
 
 
 class Cancellation:
-    """Counts over the blocks of an audit."""
+    """Counts of re-admitted pairs.
 
-    def __init__(self, manifest: Manifest, contracts: ContractSet) -> None:
+    Args:
+        manifest: the lattice and its penalties.
+        contracts: the contracts of the audit.
+        counts: what was counted so far, added to in place.
+    """
+
+    def __init__(self, manifest: Manifest, contracts: ContractSet, counts: Counts) -> None:
+        self._counts = counts
         self._steps = steps(manifest)
         self._operators = manifest.operators.primary
         self._watched = sorted(
@@ -71,19 +81,19 @@ class Cancellation:
                 )
             ),
         )
-        shape = (len(self._operators), len(self._steps))
-        self._pairs = np.zeros(shape, np.int64)
-        self._readmitted = np.zeros(shape, np.int64)
-        self._paid = np.zeros((*shape, len(DETECTORS)), np.int64)
 
-    def add(self, trials: dict[str, Trial], common: Mask, tables: Tables) -> None:
+    def add(self, trials: dict[str, Trial], common: Mask, tables: BlockTables) -> None:
         """Count the common rows of a block, and their strata."""
-        for i, operator in enumerate(self._operators):
+        for operator in self._operators:
             trial = trials[operator]
             found = trial.readmitted(common, self._device_steps)
-            self._pairs[i] += np.asarray(found.pairs)
-            self._readmitted[i] += np.asarray(found.readmitted)
-            self._paid[i] += np.asarray(found.paid)
+            parts = (np.asarray(part) for part in (found.pairs, found.readmitted, found.paid))
+            for step, pairs, readmitted, paid in zip(self._steps, *parts, strict=True):
+                at = (operator, f"{step.start} > {step.end}")
+                bump(self._counts, *at, "pairs", by=pairs)
+                bump(self._counts, *at, "readmitted", by=readmitted)
+                for detector, count in zip(DETECTORS, paid, strict=True):
+                    bump(self._counts, *at, "paid", detector, by=count)
             for name in self._watched:
                 if name == OPERATORS[operator].target:
                     continue
@@ -98,12 +108,12 @@ class Cancellation:
                 "from": step.start,
                 "to": step.end,
                 "operator": operator,
-                "pairs": int(self._pairs[i, j]),
-                "readmitted": int(self._readmitted[i, j]),
+                "pairs": self._count(operator, step, "pairs"),
+                "readmitted": self._count(operator, step, "readmitted"),
                 "paid_by": {
-                    name: int(count)
-                    for name, count in zip(DETECTORS, self._paid[i, j], strict=True)
-                    if count
+                    name: count
+                    for name in DETECTORS
+                    if (count := self._count(operator, step, "paid", name))
                 },
                 "strata": {
                     name: {
@@ -119,9 +129,12 @@ class Cancellation:
                     if name != OPERATORS[operator].target
                 },
             }
-            for j, step in enumerate(self._steps)
-            for i, operator in enumerate(self._operators)
+            for step in self._steps
+            for operator in self._operators
         ]
+
+    def _count(self, operator: str, step: Step, *kind: str) -> int:
+        return leaf(self._counts, operator, f"{step.start} > {step.end}", *kind)
 
 
 def _int32(numbers: list[int]) -> jax.Array:

@@ -12,36 +12,27 @@ import numpy.typing as npt
 
 from herald_jax.kernels.bootstrap import bootstrap_intervals, point_estimates
 from herald_jax.kernels.bounds import clopper_pearson_upper
-from herald_jax.kernels.sums import QuestionSums, margin_totals
 from herald_jax.manifest import Statistics
 
 Cell = dict[str, Any]
 EMPTY: Cell = {"questions": 0}
 
 
+@dataclass(frozen=True, eq=False)
 class Tally:
-    """Sums per question of one table, over the columns of its contracts and selectors."""
+    """Sums per question of one table, over J columns (contracts) and g questions.
 
-    def __init__(self, columns: int, questions: int) -> None:
-        self.rows = np.zeros((columns, questions), np.int32)
-        self.successes = np.zeros((columns, questions), np.int32)
-        self.totals = np.zeros((columns, questions), np.int64)
-        self.largest = np.full(columns, -np.inf)
+    Attributes:
+        rows: integers [J, g], or [1, g] where all columns have the same rows.
+        successes: integers [J, g].
+        totals: integers [J, g] margins in units of 1 / scale.
+        largest: float64 [J] largest margin, -inf without rows.
+    """
 
-    def add(self, groups: npt.NDArray[np.int32], sums: QuestionSums) -> None:
-        """Add the sums of a block; `groups`: question of each group, negative for padding."""
-        count = int((groups >= 0).sum())  # padding stands behind
-        if count == 0:
-            return
-        at: slice | npt.NDArray[np.int32] = groups[:count]
-        if groups[count - 1] - groups[0] == count - 1:
-            # Questions of one width mostly follow one another: a slice adds in place.
-            at = slice(int(groups[0]), int(groups[0]) + count)
-        self.rows[:, at] += np.asarray(sums.rows)[:, :count]
-        self.successes[:, at] += np.asarray(sums.successes)[:, :count]
-        self.totals[:, at] += margin_totals(np.asarray(sums.high), np.asarray(sums.low))[:, :count]
-        largest = np.asarray(sums.largest)[:, :count].max(axis=1, initial=-np.inf)
-        self.largest = np.maximum(self.largest, largest.astype(np.float64))
+    rows: npt.NDArray[np.integer[Any]]
+    successes: npt.NDArray[np.integer[Any]]
+    totals: npt.NDArray[np.integer[Any]]
+    largest: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,11 +49,12 @@ class Estimator:
 
     def cells(self, tally: Tally) -> list[Cell]:
         """One cell for each column of a tally; columns without a question are `questions: 0`."""
-        cells: list[Cell] = [EMPTY] * len(tally.rows)
+        cells: list[Cell] = [EMPTY] * len(tally.successes)
         # Columns that saw the same rows share their clusters and so their draws: all of them,
         # unless some margins were not finite.
         alike: dict[bytes, list[int]] = {}
-        for column, rows in enumerate(tally.rows):
+        for column in range(len(cells)):
+            rows = tally.rows[column if len(tally.rows) > 1 else 0]
             alike.setdefault(rows.tobytes(), []).append(column)
         for columns in alike.values():
             for column, cell in zip(columns, self._alike(tally, columns), strict=True):
@@ -70,10 +62,11 @@ class Estimator:
         return cells
 
     def _alike(self, tally: Tally, columns: list[int]) -> list[Cell]:
-        seen = np.flatnonzero(tally.rows[columns[0]])
+        of_column = tally.rows[columns[0] if len(tally.rows) > 1 else 0]
+        seen = np.flatnonzero(of_column)
         if len(seen) == 0:
             return [EMPTY] * len(columns)
-        rows = tally.rows[columns[0], seen].astype(np.float64)
+        rows = of_column[seen].astype(np.float64)
         at = np.ix_(np.array(columns), seen)
         successes = tally.successes[at].T.astype(np.float64)
         totals = tally.totals[at].T / self.scale

@@ -46,6 +46,7 @@ RECORD_FIELDS: Mapping[str, tuple[str, ...]] = {
     "query": ("answer", "question"),
     "taken": ("citations", "steps.query", "steps.retrieved", "steps.valid"),
     "offered": ("candidates",),
+    "proposed": ("candidates",),
     "fake": ("trajectory_id",),
 }
 
@@ -250,7 +251,7 @@ def _never(operator: Operator, widths: Widths, traced: boundary.Reach, part: str
 
 
 def trace_generator(
-    generator: Generator, corpus: CorpusIndex, k: int, widths: Widths
+    generator: Generator, corpus: CorpusIndex | None, k: int, widths: Widths
 ) -> list[boundary.Reach]:
     """What reaches the candidates that a generator proposes, at every shape it is traced at."""
     if generator.offer is not None:
@@ -264,9 +265,20 @@ def trace_generator(
                 passages=_shape(_INT),
             )
         ]
+    if generator.admit is not None:
+        admit = generator.admit
+        return [
+            boundary.reach(
+                lambda proposed, visible, passages: admit(proposed, visible, passages, k),
+                closure_of=admit,
+                proposed=_shape(_INT, _OFFERED),
+                visible=visible_shapes(widths),
+                passages=_shape(_INT),
+            )
+        ]
     ranking = generator.ranking
-    if ranking is None:
-        raise ValueError(f"generator {generator.name!r} has no program to trace")
+    if ranking is None or corpus is None:
+        raise ValueError(f"generator {generator.name!r} has nothing to rank")
     return [
         boundary.reach(
             lambda index, query, taken: ranking(index, query, taken, k=k),
@@ -280,13 +292,13 @@ def trace_generator(
 
 
 def generator_fields(
-    generator: Generator, corpus: CorpusIndex, k: int = 1, widths: Widths = SMALL
+    generator: Generator, corpus: CorpusIndex | None, k: int = 1, widths: Widths = SMALL
 ) -> list[str]:
     """What a generator reads.
 
     Args:
         generator: the plug-in.
-        corpus: what it ranks.
+        corpus: what it ranks; None for one that searches nothing.
         k: candidates that are asked for.
         widths: lengths of lists, for one that reads trajectories.
 
@@ -298,7 +310,9 @@ def generator_fields(
     for found in trace_generator(generator, corpus, k, widths):
         if not generator.oracle:
             boundary.require_visible(
-                f"generator {generator.name!r}", found, allowed=("index", "query", "taken")
+                f"generator {generator.name!r}",
+                found,
+                allowed=("index", "query", "taken", "proposed", "visible", "passages"),
             )
         read |= found.reads(found.outputs)
     return record_fields(read)

@@ -1,49 +1,37 @@
-"""An audit from a pool to a report: trace the boundary, try every operator, estimate.
+"""An audit from a pool to a report: trace the boundary, work section by section, estimate.
 
-Everything is summed per question while blocks go by; what is kept grows with questions and tables,
-not with rows.
+A section's results go to the pool's store as soon as they are there, under the digest of all that
+they depend on: what an interrupted audit had finished is found again. Nothing that is kept in
+memory grows with rows.
 """
 
-from collections import Counter
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 import herald_jax
-from herald_jax.audit import candidates as proposals
-from herald_jax.audit import fields, lattice
+from herald_jax.audit import fields
+from herald_jax.audit.assemble import Assembly
 from herald_jax.audit.base import BaseReward
-from herald_jax.audit.cancellation import Cancellation
-from herald_jax.audit.contracts import ContractSet, build_contracts
-from herald_jax.audit.examples import Examples
+from herald_jax.audit.contracts import build_contracts
+from herald_jax.audit.examples import report_worst
 from herald_jax.audit.generators import GENERATORS
-from herald_jax.audit.histograms import Histograms
-from herald_jax.audit.incidence import Incidence, split_rows
-from herald_jax.audit.operators import GENERATOR, OPERATORS
+from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.report import SCHEMA, Report
-from herald_jax.audit.scales import Scales
-from herald_jax.audit.selections import select
-from herald_jax.audit.staging import Block, Codes, Mask, Setup, prepare, stage
-from herald_jax.audit.statuses import Statuses
-from herald_jax.audit.tables import (
-    CERTIFICATE,
-    CLOSED_CORPUS,
-    ORACLE_WORST,
-    SELECTORS,
-    Tables,
-)
-from herald_jax.audit.trials import Trial, attempt
-from herald_jax.audit.utility import Utility
-from herald_jax.data.blocks import group_blocks
-from herald_jax.data.pool import Pool
-from herald_jax.kernels import programs
-from herald_jax.kernels.exact import ExactSum
+from herald_jax.audit.section import SectionAudit, budget_generators
+from herald_jax.audit.staging import Setup, prepare
+from herald_jax.data.ahead import ahead
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
-from herald_jax.search import CorpusIndex
+from herald_jax.pool.pool import Pool
+from herald_jax.pool.sections import Section, cut
+from herald_jax.pool.store import Entry
 
 Progress = Callable[[str, int, int], None]
-LAUNDERING = OPERATORS["citation_laundering"]
+# Tables of a section times its questions are kept below this, whatever the report holds.
+SECTION_ROWS = 1 << 17
+# Raised when results of sections come to mean something else.
+VERSION = 1
 
 
 def run(
@@ -57,7 +45,7 @@ def run(
     """Audit a pool.
 
     Args:
-        pool: trajectories, corpus and labels (`data.load_pool`).
+        pool: trajectories, corpus and labels (`pool.load.load_pool`).
         manifest: settings; the defaults of SPEC.md when None.
         base: a reward that takes R0's place; None for the linear one of the manifest.
         block_rows: trajectories that are on the device at once; None chooses by the size of the
@@ -70,9 +58,9 @@ def run(
     Raises:
         BoundaryError: a visible-only operator or generator can reach gold labels; nothing has run.
         InputError: a question has more rollouts than sums are exact for.
+        HeraldError: the pool's store cannot be written.
     """
-    audit = Audit(pool, manifest or Manifest(), base, block_rows, progress or _silent)
-    return audit.report()
+    return Audit(pool, manifest or Manifest(), base, block_rows, progress or _silent).report()
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -93,306 +81,145 @@ class Audit:
         self._pool = pool
         self._manifest = manifest
         self._progress = progress
-        self._contracts: ContractSet = build_contracts(manifest)
-        generators = manifest.generators
-        self._corpus = CorpusIndex(
-            [(passage.title, passage.text) for passage in pool.passages],
-            k1=generators.bm25_k1,
-            b=generators.bm25_b,
-            epsilon=generators.bm25_epsilon,
-            variant=generators.bm25_variant,
-        )
-        self._setup: Setup = prepare(pool, manifest, self._contracts, base, block_rows)
-        self._trace(base)
-        self._tables = Tables(self._setup)
-        self._statuses = Statuses()
-        self._incidence = Incidence(manifest)
-        self._cancellation = Cancellation(manifest, self._contracts)
-        self._scales = Scales(manifest, self._contracts)
-        self._utility = Utility(self._contracts.names)
-        self._examples = Examples(self._setup)
-        self._histograms = Histograms(self._contracts.names, manifest.sections.histogram_bins)
-        self._rewards = [ExactSum() for _ in self._contracts.names]
-        self._rows = 0
-        self._questions = 0
-        self._common: Counter[str] = Counter()
-        self._nonfinite: Counter[str] = Counter()
+        self._setup: Setup = prepare(pool, manifest, build_contracts(manifest), base, block_rows)
+        self._base = base
+        self._trace()
+        rows = max(SECTION_ROWS // self._setup.block_rows, 1) * self._setup.block_rows
+        self._sections = pool.sections(cut(pool.counts, rows))
+        self._key = self._digest()
 
-    def _trace(self, base: BaseReward | None) -> None:
+    def _trace(self) -> None:
         """Read every part's fields off its jaxpr, before anything runs."""
-        generators = self._manifest.generators
+        setup, manifest = self._setup, self._manifest
+        generators = manifest.generators
         most = max(generators.primary_k, *generators.budgets)
-        used = {self._manifest.generators.primary, *self._budget_generators()}
+        external = self._base is not None
+        budget = budget_generators(manifest, external_base=external)
+        used = {generators.primary, *budget}
         self._operator_fields = {
-            name: fields.operator_fields(OPERATORS[name], self._setup.widths)
-            for name in self._manifest.operators.names
+            name: fields.operator_fields(OPERATORS[name], setup.widths)
+            for name in manifest.operators.names
         }
-        self._generator_fields = {
-            name: fields.generator_fields(GENERATORS[name], self._corpus, most, self._setup.widths)
+        self._generators = {
+            name: {
+                "role": "primary" if name == generators.primary else "budget",
+                "k": generators.primary_k if name == generators.primary else None,
+                "budgets": (["all"] if GENERATORS[name].oracle else list(generators.budgets))
+                if name in budget
+                else [],
+                "oracle": GENERATORS[name].oracle,
+                "reads": fields.generator_fields(
+                    GENERATORS[name], setup.corpus, most, setup.widths
+                ),
+            }
             for name in GENERATORS
             if name in used
         }
-        self._contract_fields = fields.contract_fields(
-            self._contracts, None if base is None else base.reads
+        contract_fields = fields.contract_fields(
+            setup.contracts, None if self._base is None else self._base.reads
         )
+        self._contracts = {
+            name: {
+                **setup.contracts.describe(row, external),
+                "reads": reads,
+                "oracle": any(field in fields.ORACLE_FIELDS for field in reads),
+            }
+            for row, (name, reads) in enumerate(
+                zip(setup.contracts.names, contract_fields, strict=True)
+            )
+        }
 
-    def _budget_generators(self) -> tuple[str, ...]:
-        if not self._manifest.sections.budgets or LAUNDERING.name not in self._names():
-            return ()
-        names = self._manifest.generators.budget_generators
-        if self._setup.base is not None:
-            # Two candidates stand for all under a linear contract only (SPEC section 6).
-            return tuple(name for name in names if not GENERATORS[name].oracle)
-        return names
-
-    def _names(self) -> tuple[str, ...]:
-        return self._manifest.operators.names
+    def _digest(self) -> str:
+        """What the results of a section depend on."""
+        settings: dict[str, Any] = manifest_dict(self._manifest)
+        for later in ("statistics.replicates", "statistics.seed", "statistics.level"):
+            section, name = later.split(".")
+            settings[section].pop(name)  # these only matter once all sections are done
+        parts = [
+            VERSION,
+            herald_jax.__version__,
+            settings,
+            self._pool.key,
+            self._pool.inputs,
+            self._sections.bounds.tolist(),
+            self._setup.scale,
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def report(self) -> Report:
-        """Run, and put the report together."""
-        self._propose()
-        blocks = len(group_blocks(self._pool.rows.question, self._setup.block_rows))
-        # A block's operators are steps of their own: with a small pool there is one block alone,
-        # and the first call of each compiles.
-        self._steps = blocks * (len(self._names()) + 2)
-        self._step = 0
-        for block in stage(self._setup):
-            self._add(block)
-        self._progress("auditing", self._steps, self._steps)
-        keys = self._tables.keys()
+        """Work what is left of the sections, and put the report together."""
+        self._work()
+        results = [self._result(number) for number in range(len(self._sections))]
+        whole = [result for result in results if result is not None]
+        assert len(whole) == len(results)
+        assembly = Assembly(
+            whole,
+            self._manifest,
+            self._setup.contracts,
+            self._setup.scale,
+            external_base=self._base is not None,
+            operator_fields=self._operator_fields,
+        )
+        keys = assembly.tables.keys()
         for done, key in enumerate(keys):
             self._progress("estimating", done, len(keys))
-            self._tables.columns(key)
-        found = self._assemble()
+            assembly.tables.columns(key)
+        contents = assembly.contents(report_worst(whole, self._setup, None))
         self._progress("estimating", len(keys), len(keys))
-        return Report(found)
+        return Report(self._described() | contents)
 
-    def _advance(self) -> None:
-        self._progress("auditing", self._step, self._steps)
-        self._step += 1
+    def _work(self) -> None:
+        total = self._pool.n_rows
+        done = 0
+        left = []
+        for number in range(len(self._sections)):
+            if self._result(number, check=True) is None:
+                left.append(number)
+            else:
+                done += self._sections.rows(number)
+        self._progress("auditing", done, total)
+        for number, section in zip(left, ahead(self._load(left)), strict=True):
 
-    def _propose(self) -> None:
-        """Candidates of every visible generator in use, as many as its largest budget."""
-        generators = self._manifest.generators
-        wanted: dict[str, int] = {}
-        if any(OPERATORS[name].offers == GENERATOR for name in self._names()):
-            wanted[generators.primary] = generators.primary_k
-        for name in self._budget_generators():
-            if not GENERATORS[name].oracle:
-                wanted[name] = max(wanted.get(name, 0), *generators.budgets)
-        self._candidates: dict[str, Codes] = {}
-        for name, k in wanted.items():
+            def advance(rows: int) -> None:
+                nonlocal done
+                done += rows
+                self._progress("auditing", done, total)
 
-            def advance(done: int, of: int, name: str = name) -> None:
-                self._progress(f"candidates ({name})", done, of)
+            arrays, meta = SectionAudit(self._setup, section, self._search_progress).run(advance)
+            self._pool.store.put(_name(number), self._key, arrays, meta)
+        self._progress("auditing", total, total)
 
-            self._candidates[name] = proposals.propose(
-                GENERATORS[name], self._pool, self._corpus, k, advance
-            )
+    def _load(self, numbers: list[int]) -> Iterator[Section]:
+        for number in numbers:
+            yield self._sections.load(number)
 
-    def _candidates_of(self, block: Block) -> Codes | None:
-        """Candidates of the primary generator for a block."""
-        generators = self._manifest.generators
-        if generators.primary not in self._candidates:
-            return None
-        found = self._candidates[generators.primary][:, : generators.primary_k]
-        return proposals.of_block(found, block)
+    def _search_progress(self, name: str, done: int, of: int) -> None:
+        """Searches of one section; shown where it is the only one, since then they are the wait."""
+        if len(self._sections) == 1:
+            self._progress(f"candidates ({name})", done, of)
 
-    def _add(self, block: Block) -> None:
-        """Count one block in every table."""
-        manifest, tables = self._manifest, self._tables
-        rows = select(block, manifest.data.selection)
-        self._count(block, rows)
-        trials = {}
-        for name in self._names():
-            self._advance()
-            trial = trials[name] = attempt(block, OPERATORS[name], self._candidates_of(block))
-            self._statuses.add(name, trial, rows)
-            tables.add(("operators", name), trial, rows)
-            self._nonfinite.update(_nonfinite(trial, rows, self._contracts.names))
-        self._advance()
-        common = rows.copy()
-        for name in manifest.operators.primary:
-            common &= trials[name].isolated
-        self._add_common(block, common, trials)
-        self._advance()
-        if LAUNDERING.name in trials:
-            self._add_laundering(block, rows, common, trials[LAUNDERING.name])
+    def _result(self, number: int, *, check: bool = False) -> Entry | None:
+        return self._pool.store.get(_name(number), self._key, check=check)
 
-    def _count(self, block: Block, rows: Mask) -> None:
-        self._rows += int(rows.sum())
-        self._questions += int(rows.reshape(block.grouped).any(axis=1).sum())
-        self._incidence.add(block, rows)
-        for total, rewards in zip(self._rewards, block.rewards, strict=True):
-            counted = rewards[rows].astype(np.float64)
-            total.add(counted[np.isfinite(counted)])
-        if self._manifest.sections.utility:
-            self._utility.add(block, rows)
-
-    def _add_common(self, block: Block, common: Mask, trials: dict[str, Trial]) -> None:
-        """Tables over the rows on which every primary operator has an isolated pair."""
-        manifest, tables = self._manifest, self._tables
-        self._common["rows"] += int(common.sum())
-        self._common["questions"] += int(common.reshape(block.grouped).any(axis=1).sum())
-        for name in manifest.operators.primary:
-            tables.add(("primary", name), trials[name], common)
-            self._histograms.add(name, trials[name], common)
-            self._examples.add(name, trials[name], common)
-        for name in lattice.certified_by(manifest).values():
-            tables.add((CERTIFICATE, name), trials[name], common)
-        if manifest.sections.cancellation:
-            self._cancellation.add(trials, common, tables)
-        if manifest.sections.scales:
-            self._scales.add(trials, common, tables)
-
-    def _add_laundering(self, block: Block, rows: Mask, common: Mask, trial: Trial) -> None:
-        """Tables over other rows, or with other candidates, of laundering alone."""
-        sections, tables = self._manifest.sections, self._tables
-        for selection in sections.pools:
-            tables.add(("pools", selection), trial, select(block, selection))
-        splits = (("model", sections.split_by_model), ("pool", sections.split_by_pool))
-        for split, wanted in splits:
-            if wanted:
-                for value, part in split_rows(block, rows, split):
-                    tables.add((split, value), trial, part)
-        for name in self._budget_generators():
-            if GENERATORS[name].oracle:
-                closed = attempt(block, proposals.closed_corpus(LAUNDERING, GENERATORS[name]))
-                tables.add(("budget", name, "all"), closed, rows)
-                tables.add((CLOSED_CORPUS, LAUNDERING.name), closed, common)
-                continue
-            for k in self._manifest.generators.budgets:
-                offered = proposals.of_block(self._candidates[name], block)
-                offered[k:] = -1
-                tables.add(("budget", name, str(k)), attempt(block, LAUNDERING, offered), rows)
-
-    def _assemble(self) -> dict[str, Any]:
-        manifest, tables, pool = self._manifest, self._tables, self._pool
-        found: dict[str, Any] = {
+    def _described(self) -> dict[str, Any]:
+        """What the report says of its settings and inputs."""
+        pool = self._pool
+        return {
             "schema": SCHEMA,
             "herald_jax": herald_jax.__version__,
-            "manifest": manifest_dict(manifest),
-            "manifest_digest": manifest_digest(manifest),
+            "manifest": manifest_dict(self._manifest),
+            "manifest_digest": manifest_digest(self._manifest),
             "inputs": pool.inputs,
             "corpus": {"passages": len(pool.passages)},
-            "rows": self._rows,
-            "questions": self._questions,
             "set_aside": pool.set_aside,
             "skipped": [
                 {"file": f.file, "line": f.line, "field": f.field, "code": f.code}
                 for f in pool.skipped
             ],
-            "natural": self._incidence.natural(),
-            "natural_by": self._incidence.natural_by(),
-            "signal": self._incidence.signal(),
-            "mean_reward": {
-                name: total.mean()
-                for name, total in zip(self._contracts.names, self._rewards, strict=True)
-                if total.count
-            },
-            "contracts": self._described_contracts(),
-            "generators": self._described_generators(),
-            "operators": {name: self._operator(name) for name in self._names()},
-            "common": {key: self._common[key] for key in ("rows", "questions")},
-            "primary": {
-                name: tables.table(("primary", name)) for name in manifest.operators.primary
-            },
-            "lattice": lattice.walk(tables, manifest),
-            "certificate": lattice.certificate(tables, manifest),
-            "cancellation": [],
-            "scales": {},
-            "nonfinite": dict(sorted(self._nonfinite.items())),
-        }
-        if self._budget_generators():
-            found["budgets"] = self._budgets()
-        if self._rows:
-            found |= self._tables_over_rows()
-        return found
-
-    def _tables_over_rows(self) -> dict[str, Any]:
-        """Tables that are absent when no row is left."""
-        sections, tables = self._manifest.sections, self._tables
-        found: dict[str, Any] = {
-            "histograms": self._histograms.report(),
-            "worst": self._examples.report(self._candidates_of),
-        }
-        if sections.cancellation:
-            found["cancellation"] = self._cancellation.report(tables)
-        if sections.scales:
-            found["scales"] = self._scales.report(tables)
-        if sections.utility:
-            found["utility"] = self._utility.report()
-        if LAUNDERING.name in self._names():
-            found["pools"] = {name: tables.table(("pools", name)) for name in sections.pools}
-            if sections.split_by_model:
-                whole = {"*": tables.table(("operators", LAUNDERING.name))}
-                found["models"] = self._split("model") | whole
-            if sections.split_by_pool:
-                found["by_pool"] = self._split("pool")
-        return found
-
-    def _split(self, field: str) -> dict[str, Any]:
-        values = self._tables.values_of(field)
-        return {value: self._tables.table((field, value)) for value in values}
-
-    def _operator(self, name: str) -> dict[str, Any]:
-        operator = OPERATORS[name]
-        return {
-            "target": operator.target,
-            "entails": list(operator.entails),
-            "oracle": operator.oracle,
-            "primary": name in self._manifest.operators.primary,
-            **self._operator_fields[name],
-            **self._statuses.report(name),
-            **self._tables.table(("operators", name)),
-        }
-
-    def _budgets(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name in self._budget_generators():
-            if GENERATORS[name].oracle:
-                key = ("budget", name, "all")
-                found[name] = {"all": self._tables.table(key, (ORACLE_WORST,))}
-            else:
-                found[name] = {
-                    str(k): self._tables.table(("budget", name, str(k)), SELECTORS)
-                    for k in self._manifest.generators.budgets
-                }
-        return found
-
-    def _described_generators(self) -> dict[str, Any]:
-        settings = self._manifest.generators
-        found = {}
-        for name, reads in self._generator_fields.items():
-            budget = name in self._budget_generators()
-            found[name] = {
-                "role": "primary" if name == settings.primary else "budget",
-                "k": settings.primary_k if name == settings.primary else None,
-                "budgets": (["all"] if GENERATORS[name].oracle else list(settings.budgets))
-                if budget
-                else [],
-                "oracle": GENERATORS[name].oracle,
-                "reads": reads,
-            }
-        return found
-
-    def _described_contracts(self) -> dict[str, Any]:
-        return {
-            name: {
-                **self._contracts.describe(row, self._setup.base is not None),
-                "reads": reads,
-                "oracle": any(field in fields.ORACLE_FIELDS for field in reads),
-            }
-            for row, (name, reads) in enumerate(
-                zip(self._contracts.names, self._contract_fields, strict=True)
-            )
+            "contracts": self._contracts,
+            "generators": self._generators,
         }
 
 
-def _nonfinite(trial: Trial, rows: Mask, names: tuple[str, ...]) -> dict[str, int]:
-    """Isolated pairs of some rows whose margin is not finite, by contract."""
-    if trial.base_margin is None:
-        return {}  # a linear contract always has a number
-    found = np.asarray(programs.count_nonfinite(trial.margins, trial.verdicts.isolated))
-    counts = found[:, rows].sum(axis=1)
-    return {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+def _name(number: int) -> str:
+    return f"section-{number:05d}"

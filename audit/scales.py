@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from herald_jax.audit.block_tables import BlockTables
 from herald_jax.audit.contracts import ContractSet, stack, subset_name, subsets
 from herald_jax.audit.staging import Mask
 from herald_jax.audit.tables import Tables
@@ -19,7 +20,7 @@ class Scales:
         lattice = contracts.take([contracts.index(name) for name in self._names])
         self._contracts = stack([lattice.scaled(factor) for factor in self._factors])
 
-    def add(self, trials: dict[str, Trial], common: Mask, tables: Tables) -> None:
+    def add(self, trials: dict[str, Trial], common: Mask, tables: BlockTables) -> None:
         """Count the common rows of a block."""
         for operator in self._operators:
             trial = trials[operator]

@@ -51,8 +51,7 @@ def select(block: Block, selection: str) -> Mask:
     if selection == "all":
         return block.real
     if selection == "stored":
-        records = block.setup.pool.rows.records
-        return np.array([row >= 0 and records[row].selected for row in block.place.rows])
+        return block.gather("selected", False)
     if selection == "first":
         return first_of(real).reshape(-1)
     if selection == "hash_random":
@@ -62,9 +61,8 @@ def select(block: Block, selection: str) -> Mask:
     if selection == "r0_best":
         return first_of(best(scores, real, tolerance)).reshape(-1)
     if selection == "gold_informed":
-        rows = block.setup.pool.rows
         left = real
-        for column in (rows.em, rows.f1):
+        for column in ("em", "f1"):
             left = best(block.gather(column, 0.0).reshape(block.grouped), left, tolerance)
         return first_of(best(scores, left, tolerance)).reshape(-1)
     raise ValueError(f"unknown selection {selection!r}")
@@ -72,7 +70,7 @@ def select(block: Block, selection: str) -> Mask:
 
 def _hash_random(block: Block, real: Mask) -> Mask:
     picked = np.zeros_like(real)
-    ids = block.setup.pool.question_ids
+    ids = block.setup.pool.questions.ids
     for group, question in enumerate(block.place.groups):
         if question >= 0:
             picked[group, hashed_rollout(ids[question], int(real[group].sum()))] = True

@@ -1,9 +1,9 @@
 """Blocks of a pool on the device: described, measured and rewarded once, used by every table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,26 +13,30 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from herald_jax.audit.base import BaseReward
 from herald_jax.audit.contracts import ContractSet
-from herald_jax.data.blocks import (
-    GroupBlock,
-    Widths,
-    block_widths,
-    bucket,
-    group_blocks,
-    oracle_block,
-    power_of_two,
-    visible_block,
-)
-from herald_jax.data.pool import Pool
+from herald_jax.data.blocks import GroupBlock, Widths, bucket, group_blocks, power_of_two
 from herald_jax.kernels import programs
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.rewards import Contracts, Measured
 from herald_jax.kernels.sums import MAX_ROLLOUTS, margin_scale
 from herald_jax.manifest import Manifest
-from herald_jax.types import DETECTORS, FEATURES, Fault, InputError, Labels, Oracle, State, Visible
+from herald_jax.pool.blocks import gather, oracle_block, visible_block
+from herald_jax.pool.pool import Pool
+from herald_jax.pool.sections import Section
+from herald_jax.search import CorpusIndex
+from herald_jax.search.passages import index_key
+from herald_jax.types import (
+    DETECTORS,
+    FEATURES,
+    PAD,
+    Fault,
+    InputError,
+    Labels,
+    Oracle,
+    State,
+    Visible,
+)
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 Tree = TypeVar("Tree")
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -60,6 +64,23 @@ class Setup:
     base: BaseReward | None
     widths: Widths
     block_rows: int
+
+    @cached_property
+    def corpus(self) -> CorpusIndex | None:
+        """The corpus as generators search it, with the manifest's settings of BM25."""
+        index, settings = self.pool.index, self.manifest.generators
+        if index is None:
+            return None
+        texts = [(passage.title, passage.text) for passage in self.pool.passages]
+        bm25: dict[str, Any] = {
+            "k1": settings.bm25_k1,
+            "b": settings.bm25_b,
+            "epsilon": settings.bm25_epsilon,
+            "variant": settings.bm25_variant,
+        }
+        if index.key == index_key(texts, **bm25):
+            return index
+        return CorpusIndex(texts, **bm25)
 
     @cached_property
     def passages(self) -> jax.Array:
@@ -91,11 +112,11 @@ class Setup:
     @cached_property
     def scale(self) -> float:
         """Fixed point of the margins: exact for any margin that these trajectories can have."""
-        rows = self.pool.rows
+        longest, asked = self.pool.longest, self.pool.counts > 0
         reach = dict.fromkeys(FEATURES, 1.0)
-        reach["tool_calls"] = float(rows.searches.max(initial=0)) + 1.0
+        reach["tool_calls"] = longest.searches + 1.0
         reach["answer_length"] = float(
-            max(rows.answer_tokens.max(initial=0), self.pool.gold_tokens.max(initial=0))
+            max(longest.answer_tokens, self.pool.questions.gold_tokens[asked].max(initial=0))
         )
         external = self.base is not None
         factor = max(self.manifest.lattice.scales, default=1.0)
@@ -114,9 +135,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Block:
-    """One block on the device; `rows` and `groups` as in `GroupBlock`."""
+    """One block on the device; `rows` of its place are rows of the section."""
 
     setup: Setup
+    section: Section
     place: GroupBlock
     visible: Visible
     oracle: Oracle
@@ -151,11 +173,14 @@ class Block:
         base = None if self.base is None else self.base.astype(np.float32)
         return np.asarray(programs.rewards(self.setup.device_contracts, self.originals, base))
 
-    def gather(self, column: npt.NDArray[Scalar], padding: float) -> npt.NDArray[Scalar]:
-        """A column of the pool's rows in the order of the block."""
-        out = np.full(len(self.place.rows), padding, column.dtype)
-        out[self.real] = column[self.place.rows[self.real]]
-        return out
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """int64 [B]: numbers of the trajectories among all of the pool, negative for padding."""
+        return gather(self.section.numbers, self.place.rows, PAD)
+
+    def gather(self, field: str, padding: Any) -> npt.NDArray[Any]:
+        """A field of the rows in the order of the block."""
+        return gather(self.section.rows.table[field], self.place.rows, padding)
 
 
 def prepare(
@@ -170,13 +195,13 @@ def prepare(
     Raises:
         InputError: a question has more rollouts than sums are exact for.
     """
-    counts = np.bincount(pool.rows.question, minlength=len(pool.question_ids))
+    counts = pool.counts
     if counts.max(initial=0) > MAX_ROLLOUTS:
-        question = pool.question_ids[int(counts.argmax())]
+        question = pool.questions.ids[int(counts.argmax())]
         raise InputError(
             [
                 Fault(
-                    file=", ".join(pool.trajectory_files),
+                    file=", ".join(log.name for log in pool.logs),
                     line=0,
                     field="question_id",
                     code="too_many_rollouts",
@@ -186,14 +211,18 @@ def prepare(
                 )
             ]
         )
-    longest = block_widths(pool)
+    support = int(pool.questions.support.lengths[counts > 0].max(initial=1))
     widths = Widths(
-        retrieved=bucket(longest.retrieved, RETRIEVED_WIDTHS),
+        retrieved=bucket(pool.longest.retrieved, RETRIEVED_WIDTHS),
         # gold_stress cites the whole support.
-        citations=bucket(max(longest.citations, longest.support), CITATION_WIDTHS),
-        support=bucket(longest.support, SUPPORT_WIDTHS),
+        citations=bucket(max(pool.longest.citations, support), CITATION_WIDTHS),
+        support=bucket(support, SUPPORT_WIDTHS),
     )
-    padded = sum(power_of_two(int(count)) for count in counts)
+    sizes, questions = np.unique(counts[counts > 0], return_counts=True)
+    padded = sum(
+        power_of_two(size) * number
+        for size, number in zip(sizes.tolist(), questions.tolist(), strict=True)
+    )
     return Setup(
         pool=pool,
         manifest=manifest,
@@ -240,17 +269,21 @@ def spread(arrays: Tree, rows: int) -> Tree:
     return jax.tree.map(placed, arrays)
 
 
-def stage(setup: Setup) -> Iterator[Block]:
-    """The blocks of a pool, one after the other."""
-    for place in group_blocks(setup.pool.rows.question, setup.block_rows):
-        yield stage_block(setup, place)
+def stage(setup: Setup, section: Section) -> Iterator[Block]:
+    """The blocks of a section, one after the other."""
+    for place in group_blocks(section.rows.question, setup.block_rows):
+        yield stage_block(setup, section, place)
 
 
-def stage_block(setup: Setup, place: GroupBlock) -> Block:
+def stage_block(setup: Setup, section: Section, place: GroupBlock) -> Block:
     """Describe and measure the trajectories of one block."""
-    visible = spread(visible_block(setup.pool, place.rows, setup.widths), len(place.rows))
-    oracle = spread(oracle_block(setup.pool, place.rows, setup.widths), len(place.rows))
+    rows, questions = section.rows, setup.pool.questions
+    size = len(place.rows)
+    visible = spread(visible_block(rows, place.rows, setup.widths), size)
+    oracle = spread(oracle_block(rows, questions, place.rows, setup.widths), size)
     state = programs.describe(visible, setup.passages)
     originals = programs.measure_originals(state, oracle, setup.rules)
-    base = None if setup.base is None else setup.base.originals(place.rows, originals)
-    return Block(setup, place, visible, oracle, state, originals, base)
+    block = Block(setup, section, place, visible, oracle, state, originals, None)
+    if setup.base is None:
+        return block
+    return replace(block, base=setup.base.originals(block.numbers, originals))

@@ -1,9 +1,11 @@
 """Denominators of every operator: what was left out, and why (SPEC section 5)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from herald_jax.audit.counts import Counts, bump, leaf
 from herald_jax.audit.staging import Mask
 from herald_jax.audit.trials import Trial
 from herald_jax.types import DETECTORS
@@ -12,37 +14,33 @@ STATUSES = ("no_edit", "ineligible", "not_isolated", "isolated")
 EDITS = ("edits", "eligible_edits", "isolated_edits")
 
 
-class Statuses:
-    """Counts by operator over the blocks of an audit."""
+def count_statuses(counts: Counts, operator: str, trial: Trial, rows: Mask) -> None:
+    """Count some rows of a block."""
+    found = trial.verdicts
+    of_row = (found.edits, found.eligible_edits, found.isolated_edits)
+    made, eligible, isolated = (np.asarray(part)[rows] for part in of_row)
+    numbers = {
+        "rows": rows.sum(),
+        "no_edit": (made == 0).sum(),
+        "ineligible": ((made > 0) & (eligible == 0)).sum(),
+        "not_isolated": ((eligible > 0) & (isolated == 0)).sum(),
+        "isolated": (isolated > 0).sum(),
+        "edits": made.sum(),
+        "eligible_edits": eligible.sum(),
+        "isolated_edits": isolated.sum(),
+    }
+    for name, number in numbers.items():
+        bump(counts, operator, name, by=number)
+    broke = np.asarray(found.broke)[:, rows].sum(axis=1)
+    for name, number in zip(DETECTORS, broke, strict=True):
+        bump(counts, operator, "broke", name, by=number)
 
-    def __init__(self) -> None:
-        self._counts: dict[str, dict[str, int]] = {}
-        self._broke: dict[str, np.ndarray] = {}
 
-    def add(self, operator: str, trial: Trial, rows: Mask) -> None:
-        """Count some rows of a block."""
-        found = trial.verdicts
-        of_row = (found.edits, found.eligible_edits, found.isolated_edits)
-        made, eligible, isolated = (np.asarray(part)[rows] for part in of_row)
-        counts = self._counts.setdefault(operator, dict.fromkeys((*STATUSES, *EDITS, "rows"), 0))
-        counts["rows"] += int(rows.sum())
-        counts["no_edit"] += int((made == 0).sum())
-        counts["ineligible"] += int(((made > 0) & (eligible == 0)).sum())
-        counts["not_isolated"] += int(((eligible > 0) & (isolated == 0)).sum())
-        counts["isolated"] += int((isolated > 0).sum())
-        for name, part in zip(EDITS, (made, eligible, isolated), strict=True):
-            counts[name] += int(part.sum())
-        broke = np.asarray(found.broke)[:, rows].sum(axis=1)
-        self._broke[operator] = self._broke.get(operator, np.zeros(len(DETECTORS), int)) + broke
-
-    def report(self, operator: str) -> dict[str, Any]:
-        """`status` of rows, `denominators` of rows and edits, and which flags broke isolation."""
-        counts = self._counts.get(operator, dict.fromkeys((*STATUSES, *EDITS, "rows"), 0))
-        broke = self._broke.get(operator, np.zeros(len(DETECTORS), int))
-        return {
-            "status": {name: counts[name] for name in STATUSES},
-            "denominators": {name: counts[name] for name in ("rows", *EDITS)},
-            "not_isolated_because": {
-                name: int(count) for name, count in zip(DETECTORS, broke, strict=True) if count
-            },
-        }
+def report_statuses(counts: Mapping[str, Any], operator: str) -> dict[str, Any]:
+    """`status` of rows, `denominators` of rows and edits, and which flags broke isolation."""
+    broke = {name: leaf(counts, operator, "broke", name) for name in DETECTORS}
+    return {
+        "status": {name: leaf(counts, operator, name) for name in STATUSES},
+        "denominators": {name: leaf(counts, operator, name) for name in ("rows", *EDITS)},
+        "not_isolated_because": {name: count for name, count in broke.items() if count},
+    }

@@ -1,116 +1,93 @@
-"""The tables of a report: which rows each is over, and their cells (SPEC sections 9 and 12)."""
+"""The tables of a report: which rows each is over, and their cells (SPEC sections 9 and 12).
 
-from collections import deque
+Sums per question lie with the results of the sections; a table is put together when its cells are
+wanted, and dropped again, so that memory holds one table at a time.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
+from herald_jax.audit.block_tables import PARTS
 from herald_jax.audit.estimates import EMPTY, Cell, Estimator, Tally
-from herald_jax.audit.staging import Block, Codes, Mask, Setup
-from herald_jax.audit.trials import Trial
-from herald_jax.kernels import programs
-from herald_jax.kernels.sums import QuestionSums
-
-# The kind of a table, then what tells it from others of its kind.
-Key = tuple[str, ...]
-FIRST_VISIBLE, ORACLE_WORST = "first_visible", "oracle_worst"
-# Kinds of table of which only the largest margin is wanted.
-CERTIFICATE, CLOSED_CORPUS = "certificate", "closed_corpus"
-# Sums that the device may still be working on while the host hands it the next.
-MOST_WAITING = 64
-SELECTORS = (FIRST_VISIBLE, ORACLE_WORST)
+from herald_jax.audit.keys import LARGEST_ONLY, SELECTORS, Key, key_name, key_of
+from herald_jax.pool.store import Entry
 
 
 class Tables:
-    """Sums per question of every table, by key; blocks may come in any order."""
+    """Tables over the results of some sections.
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._tallies: dict[Key, Tally] = {}
+    Args:
+        results: one for each section, in the order of their questions.
+        contracts: names of the columns of a table.
+        estimator: makes cells of sums.
+    """
+
+    def __init__(
+        self, results: Sequence[Entry], contracts: tuple[str, ...], estimator: Estimator
+    ) -> None:
+        self._results = results
+        self._contracts = contracts
+        self._estimator = estimator
         self._cells: dict[Key, list[Cell]] = {}
-        self._waiting: deque[tuple[Key, Codes, QuestionSums]] = deque()
-        self._estimator = Estimator(setup.manifest.statistics, setup.scale)
-
-    def add(self, key: Key, trial: Trial, rows: Mask) -> None:
-        """Count some rows of a block in a table, under both selectors and all contracts.
-
-        Args:
-            key: the table.
-            trial: an operator's outcome on a block.
-            rows: bool [B] rows of the table; those without an isolated pair have no margin and
-                never count.
-        """
-        picked = trial.selected
-        for selector, values in zip(
-            SELECTORS, (picked.first_visible, picked.oracle_worst), strict=True
-        ):
-            self.add_values((*key, selector), trial.block, values, rows)
-
-    def add_values(self, key: Key, block: Block, values: jax.Array, rows: Mask) -> None:
-        """Count margins of a block's rows: values [columns, B]."""
-        if key not in self._tallies:
-            self._tallies[key] = Tally(len(values), len(self._setup.pool.question_ids))
-        if not rows.any():
-            return
-        sums = programs.sum_questions(
-            values,
-            rows,
-            np.float32(self._setup.scale),
-            np.float32(self._setup.tie_tolerance),
-            width=block.place.width,
-        )
-        self._waiting.append((key, block.place.groups, sums))
-        if len(self._waiting) > MOST_WAITING:
-            self._collect(MOST_WAITING // 2)
-
-    def _collect(self, left: int) -> None:
-        """Take in the oldest sums, waiting for the device where it is not done with them."""
-        while len(self._waiting) > left:
-            key, groups, sums = self._waiting.popleft()
-            self._tallies[key].add(groups, sums)
+        self._largest: dict[str, list[float]] = {}
+        for result in results:
+            for name, margins in result.meta["largest"].items():
+                found = [-np.inf if margin is None else margin for margin in margins]
+                so_far = self._largest.get(name, found)
+                self._largest[name] = list(map(max, found, so_far))
 
     def keys(self) -> list[Key]:
         """Every table whose cells a report shows, and its selector."""
-        return [key for key in self._tallies if key[0] not in (CERTIFICATE, CLOSED_CORPUS)]
+        return [key for key in map(key_of, self._largest) if key[0] not in LARGEST_ONLY]
 
     def values_of(self, kind: str) -> list[str]:
         """The second parts of the keys of one kind of table, sorted."""
-        return sorted({key[1] for key in self._tallies if key[0] == kind})
+        return sorted({key[1] for key in map(key_of, self._largest) if key[0] == kind})
 
-    def tally(self, key: Key) -> Tally:
-        """The sums of a table: the kind, what tells it apart, the selector.
-
-        Raises:
-            KeyError: no rows were ever offered to it.
-        """
-        self._collect(0)
-        return self._tallies[key]
+    def tally(self, key: Key) -> Tally | None:
+        """The sums of a table: the kind, what tells it apart, the selector; None without rows."""
+        name = key_name(key)
+        found = [
+            [result.read(f"{name}.{part}") for part in PARTS]
+            for result in self._results
+            if f"{name}.questions" in result
+        ]
+        if not found:
+            return None
+        wide = max(len(rows) for _, rows, _, _ in found)
+        parts = [
+            (np.broadcast_to(rows, (wide, rows.shape[1])), successes, totals)
+            for _, rows, successes, totals in found
+        ]
+        rows, successes, totals = (
+            np.concatenate(part, axis=1) for part in zip(*parts, strict=True)
+        )
+        return Tally(rows, successes, totals, np.array(self._largest[name], np.float64))
 
     def largest(self, key: Key, selector: str, contract: str) -> float | None:
         """The largest margin of a table, without the estimates of a cell; None without rows."""
-        self._collect(0)
-        tally = self._tallies.get((*key, selector))
-        if tally is None:
+        margins = self._largest.get(key_name((*key, selector)))
+        if margins is None:
             return None
-        margin = float(tally.largest[self._setup.contracts.index(contract)])
+        margin = margins[self._contracts.index(contract)]
         return margin if np.isfinite(margin) else None
 
     def columns(self, key: Key) -> list[Cell]:
         """Cells of a table, one a column; computed once."""
-        self._collect(0)
         if key not in self._cells:
-            tally = self._tallies.get(key)
-            self._cells[key] = [] if tally is None else self._estimator.cells(tally)
+            tally = self.tally(key)
+            columns = len(self._largest.get(key_name(key), []))
+            self._cells[key] = [EMPTY] * columns if tally is None else self._estimator.cells(tally)
         return self._cells[key]
 
     def table(self, key: Key, selectors: tuple[str, ...] = SELECTORS) -> dict[str, dict[str, Cell]]:
         """`{selector: {contract: CELL}}` of a table."""
-        names = self._setup.contracts.names
         found = {}
         for selector in selectors:
-            cells = self.columns((*key, selector)) or [EMPTY] * len(names)
-            found[selector] = dict(zip(names, cells, strict=True))
+            cells = self.columns((*key, selector)) or [EMPTY] * len(self._contracts)
+            found[selector] = dict(zip(self._contracts, cells, strict=True))
         return found
 
     def cell(self, key: Key, selector: str, contract: str) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
     )
     base_margin = None
     if setup.base is not None and block.base is not None:
-        after = setup.base.edits(operator, block.place.rows, np.asarray(offered), moved)
+        after = setup.base.edits(operator, block.numbers, np.asarray(offered), moved)
         base_margin = jnp.asarray((after - block.base[None]).astype(np.float32))
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
     verdicts = programs.judge(made, block.originals, moved, rule)

@@ -1,11 +1,14 @@
 """Offline utility: what the rollouts are worth that each contract likes best (SPEC section 8)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from herald_jax.audit.counts import Counts, add_exactly, bump, exact_total, leaf
 from herald_jax.audit.selections import best, first_of
 from herald_jax.audit.staging import Block, Mask
-from herald_jax.kernels.exact import ExactSum
 
 METRICS = (
     "em",
@@ -18,49 +21,42 @@ METRICS = (
 )
 
 
-class Utility:
-    """Sums over questions, exact whatever the order of blocks."""
+def count_utility(counts: Counts, contracts: tuple[str, ...], block: Block, rows: Mask) -> None:
+    """Count the questions of a block, choosing among some of its rows; sums are exact."""
+    among = rows.reshape(block.grouped)
+    bump(counts, "questions", by=among.any(axis=1).sum())
+    worth = _worth(block)
+    for j, contract in enumerate(contracts):
+        scores = block.rewards[j].reshape(block.grouped)
+        chosen = first_of(best(scores, among, block.setup.tie_tolerance)).reshape(-1)
+        for metric in METRICS:
+            add_exactly(counts, contract, metric, values=worth[metric][chosen])
 
-    def __init__(self, contracts: tuple[str, ...]) -> None:
-        """Start at nothing, for some contracts."""
-        self._contracts = contracts
-        self._sums = {(c, metric): ExactSum() for c in contracts for metric in METRICS}
-        self._questions = 0
 
-    def add(self, block: Block, rows: Mask) -> None:
-        """Count the questions of a block, choosing among some of its rows."""
-        among = rows.reshape(block.grouped)
-        self._questions += int(among.any(axis=1).sum())
-        worth = _worth(block)
-        for j, contract in enumerate(self._contracts):
-            scores = block.rewards[j].reshape(block.grouped)
-            chosen = first_of(best(scores, among, block.setup.tie_tolerance)).reshape(-1)
-            for metric in METRICS:
-                self._sums[contract, metric].add(worth[metric][chosen])
-
-    def report(self) -> dict[str, dict[str, float]]:
-        """`{contract: {metric: mean over questions}}`; {} without a question."""
-        if not self._questions:
-            return {}
-        return {
-            contract: {
-                metric: float(self._sums[contract, metric].fraction() / self._questions)
-                for metric in METRICS
-            }
-            for contract in self._contracts
+def report_utility(
+    counts: Mapping[str, Any], contracts: tuple[str, ...]
+) -> dict[str, dict[str, float]]:
+    """`{contract: {metric: mean over questions}}`; {} without a question."""
+    questions = leaf(counts, "questions")
+    if not questions:
+        return {}
+    return {
+        contract: {
+            metric: float(exact_total(counts, contract, metric) / questions) for metric in METRICS
         }
+        for contract in contracts
+    }
 
 
 def _worth(block: Block) -> dict[str, npt.NDArray[np.float64]]:
     """Each metric of every row: float64 [B]. A rate over nothing is 0."""
-    pool = block.setup.pool.rows
     distinct = np.asarray(block.state.present) & np.asarray(block.state.first)
     cited = distinct.sum(axis=0)
     hits = (distinct & np.asarray(block.labels.support)).sum(axis=0)
     support = np.asarray(block.labels.n_support)
     return {
-        "em": block.gather(pool.em, 0.0),
-        "f1": block.gather(pool.f1, 0.0),
+        "em": block.gather("em", 0.0),
+        "f1": block.gather("f1", 0.0),
         "citation_precision": hits / np.maximum(cited, 1),
         "support_recall": hits / np.maximum(support, 1),
         "unsupported_rate": (cited - hits) / np.maximum(cited, 1),

@@ -20,6 +20,7 @@ from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visi
 
 EditFn = Callable[[State, Offer, Labels], Edit]
 OfferFn = Callable[[Visible, Oracle, jax.Array, int], jax.Array]
+AdmitFn = Callable[[jax.Array, Visible, jax.Array, int], jax.Array]
 
 
 @pytree
@@ -83,6 +84,18 @@ def oracle_offers(
         return offers(row, gold, passages, width)
 
     return jax.vmap(one, in_axes=-1, out_axes=-1)(visible, oracle)
+
+
+@partial(jax.jit, static_argnames=("admit", "width"))
+def admit(
+    proposed: jax.Array, visible: Visible, passages: jax.Array, *, admit: AdmitFn, width: int
+) -> jax.Array:
+    """What a generator takes of ids that the log proposes, int32 [K, B] -> [width, B]."""
+
+    def one(ids: jax.Array, row: Visible) -> jax.Array:
+        return admit(ids, row, passages, width)
+
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(proposed, visible)
 
 
 def _edit_row(

@@ -9,8 +9,8 @@ from reference.audit import audit
 from reference.settings import Settings
 
 from herald_jax.audit import Report, run
-from herald_jax.data.pool import load_pool
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.pool.load import load_pool
 
 TOLERANCE = 2e-6
 # Keys of the reference whose content the report spells in its own way; compared apart.

@@ -7,9 +7,10 @@ from herald_jax.audit import Report
 from herald_jax.audit import run as run_audit
 from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.staging import Block, prepare, stage
-from herald_jax.data.pool import Pool, pool_from_records
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.pool.load import pool_from_records
+from herald_jax.pool.pool import Pool
 
 PRIMARY = ("same_final_deletion", "citation_laundering", "fake_id")
 BARE: dict[str, dict[str, Any]] = {
@@ -80,7 +81,7 @@ def pool(
 def blocks(of: Pool, settings: Manifest | None = None) -> list[Block]:
     """The blocks of a pool on the device."""
     settings = settings or manifest()
-    return list(stage(prepare(of, settings, build_contracts(settings), None)))
+    return list(stage(prepare(of, settings, build_contracts(settings), None), of.whole))
 
 
 def block(of: Pool, settings: Manifest | None = None) -> Block:

@@ -104,7 +104,8 @@ def audit(
     from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.files import write_all
     from herald_jax.cli.progress import progress
-    from herald_jax.data.pool import find_pool_files, load_pool
+    from herald_jax.pool.find import find_pool_files
+    from herald_jax.pool.load import load_pool
 
     sources = find_pool_files(pool) if pool else named
     keep_compiled()

@@ -3,8 +3,9 @@
 Layout: a magic line, the length and the checksum of a header, the header (JSON: what the file is
 for, and name, type, shape, place and checksum of every array), then the arrays one after the other,
 each at a multiple of 64 bytes. Arrays are read whole and checked, read in part, or mapped into
-memory. A file is written under another name and takes its own when it is on the disk, so that one
-which was cut short is never found; one that was damaged later is refused by name.
+memory. A file is written under another name and takes its own when it is whole, so that one which
+was cut short by a killed process is never found; one that a power cut or the disk damaged fails its
+checksums and is refused by name.
 """
 
 import os
@@ -52,7 +53,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], meta: Mapping[str, Any
     """Write a file of arrays, whole or not at all.
 
     Args:
-        path: takes this name when all is on the disk; its folder exists.
+        path: takes this name when all is written; its folder exists.
         arrays: fixed-size types, any shape.
         meta: what can be written as JSON.
 
@@ -74,8 +75,6 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], meta: Mapping[str, Any
             for array in chunks.values():
                 file.write(_bytes(array))
                 file.write(b"\0" * (-array.nbytes % _ALIGNMENT))
-            file.flush()
-            os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -140,8 +139,15 @@ class ArraysFile:
         return found.view(entry.dtype).reshape(entry.shape)
 
     def part(self, name: str, first: int, last: int) -> Array:
-        """Rows first .. last - 1 of an array, not checked."""
+        """Rows first .. last - 1 of an array, not checked.
+
+        Raises:
+            IndexError: there are no such rows.
+            DamagedFileError: the file has become shorter.
+        """
         entry = self._entries[name]
+        if not 0 <= first <= last <= entry.shape[0]:
+            raise IndexError(f"{self.path}: {name!r} has no rows {first} .. {last - 1}")
         width = int(np.prod(entry.shape[1:], dtype=np.int64))
         found = np.fromfile(
             self.path,
@@ -149,6 +155,8 @@ class ArraysFile:
             count=(last - first) * width,
             offset=self._start + entry.offset + first * width * np.dtype(entry.dtype).itemsize,
         )
+        if len(found) != (last - first) * width:
+            raise DamagedFileError(f"{self.path}: cut short")
         return found.reshape(last - first, *entry.shape[1:])
 
     def map(self, name: str) -> Array:

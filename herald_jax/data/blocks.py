@@ -8,15 +8,12 @@ Padding is `PAD` or a neutral value and never a row of its own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from herald_jax.data.pool import Pool
-from herald_jax.data.ragged import Int32, Ragged
-from herald_jax.types import NO_ANSWER, PAD, Oracle, Visible
+from herald_jax.data.ragged import Int32
+from herald_jax.types import PAD
 
 
 def bucket(n: int, buckets: Sequence[int]) -> int:
@@ -95,80 +92,3 @@ class Widths:
     retrieved: int
     citations: int
     support: int
-
-
-def block_widths(pool: Pool, rows: Int32 | None = None) -> Widths:
-    """The longest list of each kind among the given rows (default: all of the pool), at least 1."""
-    if rows is None:
-        rows = np.arange(len(pool.rows), dtype=np.int32)
-    rows = rows[rows != PAD]
-
-    def longest(lists: Ragged, chosen: Int32) -> int:
-        return int(lists.lengths[chosen].max(initial=1))
-
-    return Widths(
-        retrieved=longest(pool.rows.retrieved, rows),
-        citations=longest(pool.rows.citations, rows),
-        support=longest(pool.support, pool.rows.question[rows]),
-    )
-
-
-def visible_block(pool: Pool, rows: Int32, widths: Widths) -> Visible:
-    """The visible side of a block, as host arrays.
-
-    Args:
-        pool: where the rows are.
-        rows: int32 [B] row numbers; `PAD` gives a trajectory without searches, citations or answer.
-        widths: padded lengths.
-
-    Returns:
-        `Visible` with trajectories along the last axis: `[R, B]`, `[C, B]` and `[B]`.
-
-    Raises:
-        ValueError: a list is longer than its width.
-        IndexError: a row is neither `PAD` nor of the pool.
-    """
-    source = pool.rows
-    return Visible(
-        retrieved=_array(source.retrieved.to_padded(rows, widths.retrieved)),
-        citations=_array(source.citations.to_padded(rows, widths.citations)),
-        searches=_array(_gather(source.searches, rows, 0)),
-        invalid=_array(_gather(source.invalid, rows, 0)),
-        repeated=_array(_gather(source.repeated, rows, False)),
-        answer_tokens=_array(_gather(source.answer_tokens, rows, NO_ANSWER)),
-        malformed=_array(_gather(source.malformed, rows, 0)),
-    )
-
-
-def oracle_block(pool: Pool, rows: Int32, widths: Widths) -> Oracle:
-    """The oracle side of a block, as host arrays; arguments and errors as `visible_block`.
-
-    Returns:
-        `Oracle` with trajectories along the last axis. A `PAD` row has no support, an answer that
-        scores 0 and no gold.
-    """
-    question = _gather(pool.rows.question, rows, PAD)
-    return Oracle(
-        support=_array(pool.support.to_padded(question, widths.support)),
-        em=_array(_gather(pool.rows.em, rows, 0.0).astype(np.float32)),
-        f1=_array(_gather(pool.rows.f1, rows, 0.0).astype(np.float32)),
-        gold_em=_array(_gather(pool.gold_em, question, np.nan).astype(np.float32)),
-        gold_f1=_array(_gather(pool.gold_f1, question, np.nan).astype(np.float32)),
-        gold_tokens=_array(_gather(pool.gold_tokens, question, NO_ANSWER)),
-        is_gold=_array(_gather(pool.rows.is_gold, rows, False)),
-    )
-
-
-def _gather(column: NDArray[Any], rows: Int32, padding: Any) -> NDArray[Any]:
-    """column[rows] where a row is one, the padding elsewhere; -1 never reads the last row."""
-    real = rows != PAD
-    if np.any(rows[real] < 0) or np.any(rows[real] >= len(column)):
-        raise IndexError(f"rows must be {PAD} or in 0 .. {len(column) - 1}")
-    out = np.full(len(rows), padding, column.dtype)
-    out[real] = column[rows[real]]
-    return out
-
-
-def _array(values: NDArray[Any]) -> jax.Array:
-    # Host memory until a jitted function takes it: copying is the caller's moment to choose.
-    return cast(jax.Array, values)

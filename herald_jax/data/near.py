@@ -8,10 +8,14 @@ a warning.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
+import msgspec
+
 from herald_jax.data.checks import shown
+from herald_jax.data.encode import Strangers
 from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.data.tables import Table
 from herald_jax.types import Fault
@@ -42,6 +46,82 @@ def near_id_warnings(
         ),
         *_near({record.trajectory_id for record in trajectories.records}, _of_rows(trajectories)),
     ]
+
+
+class Stranger(msgspec.Struct, frozen=True, array_like=True):
+    """An id that looks like a known one, where a file mentions it first.
+
+    Attributes:
+        name: the id.
+        line: line of the mention.
+        field: field of the mention.
+        known: the id that it looks like.
+    """
+
+    name: str
+    line: int
+    field: str
+    known: str
+
+
+class Known:
+    """The ids of a corpus and of an oracle, by what they look like.
+
+    Args:
+        passages: passage ids of the corpus and of the oracle.
+        questions: question ids of the oracle.
+    """
+
+    def __init__(self, passages: Sequence[str], questions: Sequence[str]) -> None:
+        self._passages = passages
+        self._questions = questions
+
+    def alike(self, strangers: Strangers) -> list[Stranger]:
+        """Those of some unknown ids that look like a known one."""
+        found = []
+        for mentions, looks in (
+            (strangers.passages, "_passage_looks"),
+            (strangers.questions, "_question_looks"),
+        ):
+            for mention in mentions:
+                known = getattr(self, looks).get(look(mention.name))
+                if known is not None:
+                    found.append(Stranger(mention.name, mention.line, mention.field, known))
+        return found
+
+    @cached_property
+    def _passage_looks(self) -> dict[str, str]:
+        return {look(name): name for name in reversed(self._passages)}
+
+    @cached_property
+    def _question_looks(self) -> dict[str, str]:
+        return {look(name): name for name in reversed(self._questions)}
+
+
+def stranger_warnings(files: Sequence[tuple[str, Sequence[Stranger]]]) -> list[Fault]:
+    """One warning for each id of trajectory files that looks like one of corpus or oracle."""
+    seen: set[tuple[str, bool]] = set()
+    found = []
+    for file, strangers in files:
+        for stranger in strangers:
+            kind = (stranger.name, stranger.field == "question_id")
+            if kind in seen:
+                continue
+            seen.add(kind)
+            where = "the oracle" if kind[1] else "the corpus or the oracle"
+            found.append(
+                Fault(
+                    file=file,
+                    line=stranger.line,
+                    field=stranger.field,
+                    code="near_id",
+                    expected=f"an id unlike {shown(stranger.known)}, which {where} has",
+                    got=shown(stranger.name),
+                    remedy="write it the same way if the same is meant; as it is, they are two ids",
+                    warning=True,
+                )
+            )
+    return found
 
 
 def look(name: str) -> str:

@@ -36,6 +36,22 @@ class Ragged:
         values = np.array([value for items in lists for value in items], np.int32)
         return cls.of_lengths(values, [len(items) for items in lists])
 
+    @classmethod
+    def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        """All lists, one part after the other."""
+        ends = np.cumsum([0, *(part.offsets[-1] for part in parts)])
+        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+        values = [part.values for part in parts]
+        return cls(np.concatenate(values), np.concatenate([*offsets, ends[-1:]]))
+
+    @classmethod
+    def side_by_side(cls, left: "Ragged", right: "Ragged") -> "Ragged":
+        """n lists: each of `left` with the one of `right` behind it."""
+        n = len(left)
+        both = cls.joined([left, right])
+        pairs = np.stack([np.arange(n), np.arange(n) + n], axis=1).reshape(-1)
+        return both.take(pairs).concatenated(np.arange(0, 2 * n + 1, 2))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

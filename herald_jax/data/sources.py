@@ -91,22 +91,31 @@ def expand(paths: Sequence[Path | str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def folder_files(folder: Path | str) -> list[str] | None:
+    """Everything that lies directly in a folder, sorted by name; None where there is no folder."""
+    if is_remote(folder):
+        system, name = _remote(folder)
+        if not system.isdir(name):
+            return None
+        return sorted(system.unstrip_protocol(one) for one in system.ls(name, detail=False))
+    if not Path(folder).is_dir():
+        return None
+    return sorted(str(one) for one in Path(folder).iterdir())
+
+
 def _matches(path: str) -> list[str]:
     if is_remote(path):
         system, name = _remote(path)
-        if not has_magic(name) and not system.isdir(name):
-            return [path]
-        listed = system.glob(name) if has_magic(name) else system.ls(name, detail=False)
-        return sorted(system.unstrip_protocol(one) for one in listed if _fits(one))
-    if Path(path).is_dir():
-        return sorted(str(one) for one in Path(path).iterdir() if _fits(one.name))
+        if has_magic(name):
+            return sorted(system.unstrip_protocol(one) for one in system.glob(name))
+    files = folder_files(path)
+    if files is not None:
+        return [one for one in files if one.endswith(ENDINGS)]
+    if is_remote(path):
+        return [path]
     if has_magic(path) and not Path(path).exists():
         return sorted(one for one in glob(path, recursive=True) if not Path(one).is_dir())
     return [path]
-
-
-def _fits(name: str) -> bool:
-    return name.endswith(ENDINGS)
 
 
 def _remote(path: Path | str) -> tuple[Any, str]:

@@ -20,7 +20,8 @@ from herald_jax.data.checks import Report, reporter, shown
 from herald_jax.data.jsonl import Batch, read_jsonl
 from herald_jax.data.parquet import read_parquet
 from herald_jax.data.records import ID_FIELDS, OracleRow, Trajectory
-from herald_jax.data.regular import IrregularFileError, require_regular
+from herald_jax.data.regular import IrregularFileError
+from herald_jax.data.sources import open_input
 from herald_jax.types import Fault
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -97,7 +98,6 @@ def _fill(
         name = str(path)
         rows = 0
         try:
-            require_regular(path)
             for batch in _batches(path, kind):
                 rows += batch.rows
                 table.records += batch.records
@@ -107,8 +107,7 @@ def _fill(
                 table.bad_rows += batch.rows - len(batch.records)
                 if progress is not None:
                     progress(name, rows)
-            with Path(path).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = digest_of(path)
         except (OSError, pa.ArrowException) as error:
             table.faults.append(unreadable(name, error))
             continue
@@ -117,6 +116,19 @@ def _fill(
 
 def _batches(path: Path | str, kind: type[R]) -> Iterator[Batch[R]]:
     return read_parquet(path, kind) if is_parquet(path) else read_jsonl(path, kind)
+
+
+def digest_of(path: Path | str) -> str:
+    """SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_input(path) as file:
+        digest = hashlib.sha256()
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def is_parquet(path: Path | str) -> bool:

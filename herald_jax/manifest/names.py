@@ -15,9 +15,9 @@ OPERATORS = (
 )
 PRIMARY_OPERATORS = OPERATORS[:3]
 
-GENERATORS = ("lexical", "bm25", "exhaustive")
+GENERATORS = ("lexical", "bm25", "stored", "exhaustive")
 # Generators that never read a gold label: only these may be the primary one.
-VISIBLE_GENERATORS = ("lexical", "bm25")
+VISIBLE_GENERATORS = ("lexical", "bm25", "stored")
 
 SELECTIONS = ("all", "stored", "first", "hash_random", "r0_best", "gold_informed")
 

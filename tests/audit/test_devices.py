@@ -11,8 +11,9 @@ from audit_comparison import write_pool
 from reference import hostile
 
 from herald_jax.audit import run, staging
-from herald_jax.data.pool import find_pool_files, load_pool
 from herald_jax.manifest import parse_manifest
+from herald_jax.pool.find import find_pool_files
+from herald_jax.pool.load import load_pool
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = {"statistics": {"replicates": 100}, "sections": {"cancellation": False, "scales": False}}
@@ -20,7 +21,8 @@ QUICK = {"statistics": {"replicates": 100}, "sections": {"cancellation": False, 
 ON_EIGHT = f"""
 import sys, jax
 from herald_jax.audit import run
-from herald_jax.data.pool import find_pool_files, load_pool
+from herald_jax.pool.find import find_pool_files
+from herald_jax.pool.load import load_pool
 from herald_jax.manifest import parse_manifest
 assert jax.local_device_count() == 8
 report = run(load_pool(*find_pool_files(sys.argv[1])), parse_manifest({QUICK!r}, "quick"))

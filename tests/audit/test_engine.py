@@ -11,9 +11,11 @@ from audit_comparison import both, differences, write_pool
 from reference import hostile
 
 from herald_jax.audit import run
-from herald_jax.data.pool import Pool, find_pool_files, load_pool
 from herald_jax.kernels import rewards
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.pool.find import find_pool_files
+from herald_jax.pool.load import load_pool
+from herald_jax.pool.pool import Pool
 from herald_jax.types import FEATURES
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"

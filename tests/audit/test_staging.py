@@ -6,8 +6,8 @@ import pytest
 
 from herald_jax.audit import run, staging
 from herald_jax.data.jsonl import write_jsonl
-from herald_jax.data.pool import load_pool
 from herald_jax.data.records import OracleRow, Passage, Trajectory
+from herald_jax.pool.load import load_pool
 from herald_jax.types import InputError
 
 

@@ -70,8 +70,9 @@ def test_progress_goes_to_stderr(place: Path) -> None:
 
 def test_python_gives_the_same_bytes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from herald_jax.audit import run
-    from herald_jax.data.pool import find_pool_files, load_pool
     from herald_jax.manifest import load_manifest
+    from herald_jax.pool.find import find_pool_files
+    from herald_jax.pool.load import load_pool
 
     monkeypatch.chdir(place)
     pool = load_pool(*find_pool_files("pool"))

@@ -16,8 +16,8 @@ from herald_jax.data.blocks import (
     oracle_block,
     visible_block,
 )
-from herald_jax.data.pool import pool_from_records
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
+from herald_jax.pool.load import pool_from_records
 from herald_jax.types import NO_ANSWER, PAD, Oracle, Visible
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from herald_jax.data.jsonl import write_jsonl
 from herald_jax.data.parquet import write_parquet
-from herald_jax.data.pool import find_pool_files, load_pool, pool_from_records
 from herald_jax.data.records import Node, OracleRow, Passage, Step, Trajectory
+from herald_jax.pool.find import find_pool_files
+from herald_jax.pool.load import load_pool, pool_from_records
 from herald_jax.types import NO_ANSWER, InputError
 
 

@@ -10,7 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from herald_jax.data.pool import Pool, load_pool
+from herald_jax.pool.load import load_pool
+from herald_jax.pool.pool import Pool
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases"
 Record = dict[str, Any]
