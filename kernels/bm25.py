@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from herald_jax.kernels.postings import Postings, build_postings, sum_postings, term_frequency
+from herald_jax.kernels.postings import Postings, build_postings, sum_postings
 from herald_jax.kernels.topk import MAX_SCORE, exclude_codes, topk
 from herald_jax.types import pytree
 
@@ -34,6 +34,9 @@ VARIANTS = ("okapi", "lucene", "lucene8")
 
 # Integer scores are multiples of 1 / SCALE.
 SCALE = 65_536
+
+# Entries whose contributions are computed at a time.
+_STRETCH = 1 << 20
 
 
 @pytree
@@ -45,9 +48,7 @@ class Bm25Index:
 
 
 def build_bm25(
-    tokens: npt.NDArray[np.int32],
-    offsets: npt.NDArray[np.int64],
-    n_terms: int,
+    frequency: scipy.sparse.csc_array,
     *,
     k1: float = 1.5,
     b: float = 0.75,
@@ -57,9 +58,7 @@ def build_bm25(
     """Builds the index on the host, in float64.
 
     Args:
-        tokens: int32 [total] term ids of all passages, one passage after another.
-        offsets: int64 [N + 1]; passage i holds tokens[offsets[i]:offsets[i + 1]].
-        n_terms: number of terms T.
+        frequency: sparse [N, T] of occurrences, from `term_frequency`.
         k1: saturation of the term frequency, at least 0.
         b: weight of the passage length, 0 to 1.
         epsilon: "okapi" replaces a negative idf by epsilon times the average idf, at least 0.
@@ -69,19 +68,14 @@ def build_bm25(
         The index, on the default device.
 
     Raises:
-        ValueError: a parameter is out of range, tokens and offsets do not agree, or a contribution
-            leaves the range of integer scores.
+        ValueError: a parameter is out of range, or a contribution leaves the range of integer
+            scores.
     """
-    frequency = term_frequency(tokens, offsets, n_terms)
-    exact = contributions(frequency, k1=k1, b=b, epsilon=epsilon, variant=variant)
-    rounded = np.rint(exact * SCALE)
-    if np.any(np.abs(rounded) > MAX_SCORE):
-        raise ValueError(f"a contribution exceeds {MAX_SCORE / SCALE:.0f}; are k1 and b as meant?")
-    values = rounded.astype(np.int32)
-    peak = np.zeros(max(1, n_terms), np.int32)
-    used = np.diff(frequency.indptr) > 0
-    if used.any():
-        peak[:n_terms][used] = np.maximum.reduceat(np.abs(values), frequency.indptr[:-1][used])
+    values = _rounded(contributions(frequency, k1=k1, b=b, epsilon=epsilon, variant=variant))
+    peak = np.zeros(max(1, frequency.shape[1]), np.int32)
+    used = np.flatnonzero(np.diff(frequency.indptr))
+    if used.size:
+        peak[used] = np.maximum.reduceat(np.abs(values), frequency.indptr[used])
     return Bm25Index(postings=build_postings(frequency, values), peak=jnp.asarray(peak))
 
 
@@ -124,11 +118,12 @@ def contributions(
     length = frequency.sum(axis=1)
     average = length.sum() / n_passages
     norm = k1 * (1 - b + b * length / average)
-    tf = frequency.data.astype(np.float64)
     factor = 1.0 if variant == "lucene8" else k1 + 1
-    exact: npt.NDArray[np.float64] = np.repeat(idf, df) * (
-        tf * factor / (tf + norm[frequency.indices])
-    )
+    exact = np.repeat(idf, df)
+    for first in range(0, frequency.nnz, _STRETCH):  # what is computed on the way is not small
+        part = slice(first, first + _STRETCH)
+        tf = frequency.data[part].astype(np.float64)
+        exact[part] *= tf * factor / (tf + norm[frequency.indices[part]])
     return exact
 
 
@@ -158,6 +153,15 @@ def bm25_topk(
     chex.assert_equal_shape_prefix([queries, exclude], 1)
     scores = sum_postings(index.postings, queries)
     return topk(exclude_codes(scores, exclude), k=k)
+
+
+def _rounded(exact: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    """Contributions in units of 1 / SCALE; `exact` is overwritten."""
+    exact *= SCALE
+    np.rint(exact, out=exact)
+    if exact.size and max(exact.max(), -exact.min()) > MAX_SCORE:
+        raise ValueError(f"a contribution exceeds {MAX_SCORE / SCALE:.0f}; are k1 and b as meant?")
+    return exact.astype(np.int32)
 
 
 def _okapi_idf(

@@ -13,9 +13,9 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse
 
-from herald_jax.kernels.postings import Postings, build_postings, sum_postings, term_frequency
+from herald_jax.kernels.postings import Postings, build_postings, sum_postings
 from herald_jax.kernels.topk import NO_SCORE, exclude_codes, topk
 from herald_jax.types import PAD, pytree
 
@@ -27,23 +27,18 @@ class LexicalIndex:
     postings: Postings  # int8 values, 1 for each term in a passage
 
 
-def build_lexical(
-    tokens: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_terms: int
-) -> LexicalIndex:
+def build_lexical(frequency: scipy.sparse.csc_array) -> LexicalIndex:
     """Builds the index on the host.
 
     Args:
-        tokens: int32 [total] term ids of all passages, one passage after another.
-        offsets: int64 [N + 1]; passage i holds tokens[offsets[i]:offsets[i + 1]].
-        n_terms: number of terms T.
+        frequency: sparse [N, T] of occurrences, from `term_frequency`.
 
     Returns:
         The index, on the default device.
 
     Raises:
-        ValueError: tokens and offsets do not agree.
+        ValueError: there are more postings than int32 can count.
     """
-    frequency = term_frequency(tokens, offsets, n_terms)
     return LexicalIndex(postings=build_postings(frequency, np.ones(frequency.nnz, np.int8)))
 
 

@@ -73,8 +73,11 @@ def term_frequency(
         raise ValueError("offsets must not decrease")
     if len(tokens) and not (tokens.min() >= 0 and tokens.max() < n_terms):
         raise ValueError(f"tokens must be term ids in 0 .. {n_terms - 1}")
+    # scipy keeps positions in the type of the offsets: half the memory where int32 will do.
+    fits = len(tokens) <= np.iinfo(np.int32).max
     counts = scipy.sparse.csr_array(
-        (np.ones(len(tokens), np.int32), tokens, offsets), shape=(len(offsets) - 1, n_terms)
+        (np.ones(len(tokens), np.int32), tokens, offsets.astype(np.int32) if fits else offsets),
+        shape=(len(offsets) - 1, n_terms),
     ).tocsc()
     counts.sum_duplicates()
     return counts
@@ -97,7 +100,7 @@ def build_postings(frequency: scipy.sparse.csc_array, values: npt.NDArray[np.int
     if frequency.nnz > np.iinfo(np.int32).max - 1:
         raise ValueError(f"{frequency.nnz} postings do not fit int32 positions; split the corpus")
     width = BLOCK * max(1, -(-n_passages // BLOCK))
-    df = np.diff(frequency.indptr)
+    df = np.diff(frequency.indptr).astype(np.int64)
     common = np.flatnonzero(df * DENSE_SHARE > n_passages)
     budget = DENSE_BYTES // (width * values.itemsize)
     by_df = common[np.argsort(-df[common], kind="stable")]
@@ -105,19 +108,21 @@ def build_postings(frequency: scipy.sparse.csc_array, values: npt.NDArray[np.int
 
     row = np.full(max(1, n_terms), PAD, np.int32)
     row[dense_terms] = np.arange(len(dense_terms), dtype=np.int32)
-    row_of_posting = np.repeat(row[:n_terms], df)
-    in_row = row_of_posting != PAD
     dense = np.zeros((len(dense_terms) + 1, width), values.dtype)
-    dense[row_of_posting[in_row], frequency.indices[in_row]] = values[in_row]
+    for target, term in zip(dense, dense_terms.tolist(), strict=False):
+        span = slice(frequency.indptr[term], frequency.indptr[term + 1])
+        target[frequency.indices[span]] = values[span]
 
+    listed = row[:n_terms] == PAD
+    in_tail = np.repeat(listed, df)
     start = np.zeros(len(row) + 1, np.int32)
-    np.cumsum(np.where(row[:n_terms] == PAD, df, 0), out=start[1 : n_terms + 1])
+    np.cumsum(np.where(listed, df, 0), out=start[1 : n_terms + 1])
     return Postings(
         n_passages=jnp.asarray(n_passages, jnp.int32),
         row=jnp.asarray(row),
         start=jnp.asarray(start),
-        passage=jnp.asarray(np.pad(frequency.indices[~in_row].astype(np.int32), (0, 1))),
-        value=jnp.asarray(np.pad(values[~in_row], (0, 1))),
+        passage=jnp.asarray(np.pad(frequency.indices[in_tail].astype(np.int32), (0, 1))),
+        value=jnp.asarray(np.pad(values[in_tail], (0, 1))),
         dense=jnp.asarray(dense),
     )
 
@@ -141,11 +146,12 @@ def sum_postings(postings: Postings, queries: jax.Array) -> jax.Array:
     term = jnp.where(known, queries, 0)
     row = jnp.where(known, postings.row[term], PAD)
 
-    scores = jnp.zeros((queries.shape[0], width), jnp.int32)
-    scores = _add_dense(scores, postings, row)
-    scores = _add_tail(scores, postings, term, known & (row == PAD))
+    # Positions past the last passage start at NO_SCORE and stay: dense rows hold zeros there.
     is_passage = jnp.arange(width, dtype=jnp.int32) < postings.n_passages
-    return jnp.where(is_passage[None, :], scores, NO_SCORE)
+    start = jnp.where(is_passage, jnp.int32(0), jnp.int32(NO_SCORE))
+    scores = jnp.broadcast_to(start[None, :], (queries.shape[0], width))
+    scores = _add_dense(scores, postings, row)
+    return _add_tail(scores, postings, term, known & (row == PAD))
 
 
 def _add_dense(scores: jax.Array, postings: Postings, row: jax.Array) -> jax.Array:

@@ -4,105 +4,150 @@ Queries of similar size share a batch of fixed shape: the number of compiled pro
 the number of width buckets, whatever the data, and one long query does not pad the others.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import functools
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
+from herald_jax.data.ragged import Ragged
+from herald_jax.search.searches import Searches
 from herald_jax.types import PAD
 
 # Queries of a batch. Eight rows of scores stay in a processor's cache for corpora of usual size.
 BATCH = 8
 
+# Batches that one call of a program answers, one after another, where there are as many.
+_BATCHES = 8
+
 # Widths are 64, 256, 1024, ...: few, since the kernels' work follows the entries that there are.
 _NARROWEST = 64
 _STEP = 4
 
-# Batches handed to the device before the oldest result is waited for.
-_IN_FLIGHT = 16
+# Entries that are padded at a time.
+_PADDED = 1 << 20
+
+# Calls at the same time. One call leaves a processor idle while it scatters.
+_THREADS = min(8, os.cpu_count() or 1)
 
 Progress = Callable[[int, int], None]
-Kernel = Callable[
-    [npt.NDArray[np.int32], npt.NDArray[np.int32]], tuple[jax.Array, jax.Array]
-]  # queries [BATCH, L] and excluded codes [BATCH, X] to codes and scores [BATCH, k]
+Answers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One search: what is asked for and what may not be returned."""
+class Ranking(Protocol):
+    """A kernel that ranks the corpus for n queries."""
 
-    terms: npt.NDArray[np.int32]  # [l] term ids, repeats kept
-    exclude: npt.NDArray[np.int32]  # [x] passage codes
+    def __call__(
+        self, index: Any, query: jax.Array, taken: jax.Array, /, *, k: int
+    ) -> tuple[jax.Array, jax.Array]:
+        """Rank.
+
+        Args:
+            index: arrays of the corpus.
+            query: int32 [n, L] term ids, PAD behind.
+            taken: int32 [n, X] codes that are no candidates.
+            k: how many.
+
+        Returns:
+            Codes int32 [n, k], PAD where fewer, and their scores.
+        """
 
 
-def width_bucket(longest: int) -> int:
-    """The smallest width in use that holds `longest` entries."""
-    width = _NARROWEST
-    while width < longest:
-        width *= _STEP
-    return width
-
-
-def pad_rows(
-    rows: Sequence[npt.NDArray[np.int32]], width: int, n_rows: int | None = None
-) -> npt.NDArray[np.int32]:
-    """Stacks rows of at most `width` entries into int32 [n_rows or len(rows), width], PAD after."""
-    padded = np.full((len(rows) if n_rows is None else n_rows, width), PAD, np.int32)
-    for target, row in zip(padded, rows, strict=False):
-        target[: len(row)] = row
-    return padded
+def width_buckets(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For each length, the smallest width in use that holds as many entries."""
+    widths = np.full(len(lengths), _NARROWEST, np.int64)
+    while (short := widths < lengths).any():
+        widths[short] *= _STEP
+    return widths
 
 
 def run_batches(
-    kernel: Kernel, queries: Sequence[Query], k: int, progress: Progress | None = None
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Answers all queries, in the order given.
+    ranking: Ranking, index: Any, searches: Searches, k: int, progress: Progress | None = None
+) -> Answers:
+    """Answers all searches, in the order given.
 
     Args:
-        kernel: answers one batch; rows are independent.
-        queries: n queries.
-        k: answers to a query.
-        progress: called with the number of queries answered so far and n.
+        ranking: answers one batch; rows are independent.
+        index: the arrays that it ranks by.
+        searches: m searches.
+        k: answers to a search.
+        progress: called with the number of searches answered so far and m.
 
     Returns:
-        Codes int32 [n, k] and scores int64 [n, k].
+        Codes int32 [m, k] and scores int64 [m, k].
     """
-    codes = np.full((len(queries), k), PAD, np.int32)
-    scores = np.zeros((len(queries), k), np.int64)
-    in_flight: list[tuple[list[int], tuple[jax.Array, jax.Array]]] = []
+    codes = np.full((len(searches), k), PAD, np.int32)
+    scores = np.zeros((len(searches), k), np.int64)
     answered = 0
+
+    def call(queries: npt.NDArray[np.int32], taken: npt.NDArray[np.int32]) -> Answers:
+        found = _answer(index, queries, taken, ranking=ranking, k=k)
+        return np.asarray(found[0]).reshape(-1, k), np.asarray(found[1]).reshape(-1, k)
 
     def collect() -> None:
         nonlocal answered
-        members, (batch_codes, batch_scores) = in_flight.pop(0)
-        codes[members] = np.asarray(batch_codes)[: len(members)]
-        scores[members] = np.asarray(batch_scores)[: len(members)]
+        members, answers = waiting.popleft()
+        found_codes, found_scores = answers.result()
+        codes[members], scores[members] = found_codes[: len(members)], found_scores[: len(members)]
         answered += len(members)
         if progress is not None:
-            progress(answered, len(queries))
+            progress(answered, len(searches))
 
-    for (length, excluded), members in _grouped(queries):
-        terms = pad_rows([queries[i].terms for i in members], length, BATCH)
-        exclude = pad_rows([queries[i].exclude for i in members], excluded, BATCH)
-        in_flight.append((members, kernel(terms, exclude)))
-        if len(in_flight) > _IN_FLIGHT:
+    waiting: deque[tuple[npt.NDArray[np.int64], Future[Answers]]] = deque()
+    compiled = set()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for members, queries, taken in _calls(searches):
+            shapes = queries.shape, taken.shape
+            if shapes in compiled:
+                answers = pool.submit(call, queries, taken)
+            else:  # threads that start together would each compile it
+                compiled.add(shapes)
+                answers = Future()
+                answers.set_result(call(queries, taken))
+            waiting.append((members, answers))
+            if len(waiting) > 2 * _THREADS:
+                collect()
+        while waiting:
             collect()
-    while in_flight:
-        collect()
     return codes, scores
 
 
-def _grouped(queries: Sequence[Query]) -> list[tuple[tuple[int, int], list[int]]]:
-    """Splits queries into batches of equal widths: ((L, X), up to BATCH positions) each."""
-    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for position, query in enumerate(queries):
-        widths = width_bucket(len(query.terms)), width_bucket(len(query.exclude))
-        groups[widths].append(position)
-    return [
-        (widths, members[first : first + BATCH])
-        for widths, members in groups.items()
-        for first in range(0, len(members), BATCH)
-    ]
+@functools.partial(jax.jit, static_argnames=("ranking", "k"))
+def _answer(
+    index: Any, queries: jax.Array, taken: jax.Array, *, ranking: Ranking, k: int
+) -> tuple[jax.Array, jax.Array]:
+    """Ranks batches [m, BATCH, L] and [m, BATCH, X] in turn: codes and scores [m, BATCH, k]."""
+    return jax.lax.map(lambda batch: ranking(index, *batch, k=k), (queries, taken))
+
+
+def _calls(
+    searches: Searches,
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+    """Batches of equal widths: which searches they hold, int32 [m, BATCH, L] and [m, BATCH, X]."""
+    lengths = width_buckets(searches.terms.lengths)[searches.query]
+    excluded_lengths = width_buckets(searches.exclude.lengths)[searches.taken]
+    pairs = zip(lengths.tolist(), excluded_lengths.tolist(), strict=True)
+    for length, excluded in sorted(set(pairs)):
+        members = np.flatnonzero((lengths == length) & (excluded_lengths == excluded))
+        at_once = BATCH * (_BATCHES if len(members) >= BATCH * _BATCHES else 1)
+        step = at_once * max(1, _PADDED // (at_once * max(length, excluded)))
+        for first in range(0, len(members), step):
+            rows = members[first : first + step]
+            queries = _padded(searches.terms, searches.query[rows], length, at_once)
+            taken = _padded(searches.exclude, searches.taken[rows], excluded, at_once)
+            for part, (some, others) in enumerate(zip(queries, taken, strict=True)):
+                yield rows[part * at_once : (part + 1) * at_once], some, others
+
+
+def _padded(
+    lists: Ragged, rows: npt.NDArray[np.int64], width: int, at_once: int
+) -> npt.NDArray[np.int32]:
+    """Lists of `rows` as int32 [calls, at_once / BATCH, BATCH, width], PAD beyond them."""
+    rows = np.pad(rows, (0, -len(rows) % at_once), constant_values=PAD)
+    block = np.ascontiguousarray(lists.to_padded(rows, width).T)
+    return block.reshape(-1, at_once // BATCH, BATCH, width)

@@ -6,17 +6,29 @@ class, so that a BM25 rank is the same thing to each of them.
 """
 
 import functools
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
-from herald_jax.data.text import tokens
-from herald_jax.kernels.bm25 import Bm25Index, bm25_topk, build_bm25
-from herald_jax.kernels.lexical import build_lexical, lexical_topk
-from herald_jax.search.batches import Progress, Query, pad_rows, run_batches, width_bucket
+from herald_jax.data.arrays_file import DamagedFileError
+from herald_jax.data.ragged import Ragged
+from herald_jax.kernels.bm25 import Bm25Index, bm25_topk
+from herald_jax.kernels.lexical import lexical_topk
+from herald_jax.search.batches import Progress, Ranking, run_batches, width_buckets
+from herald_jax.search.passages import Passages, index_key
+from herald_jax.search.saved import (
+    IndexParts,
+    IndexRefusedError,
+    build_parts,
+    load_parts,
+    save_parts,
+)
+from herald_jax.search.searches import distinct_searches
+from herald_jax.search.tokenise import Texts
 from herald_jax.search.wide import bm25_topk_wide, is_wide
 
 Codes = npt.NDArray[np.int32]
@@ -24,25 +36,6 @@ Scores = npt.NDArray[np.int64]
 
 
 IndexName = Literal["bm25_index", "lexical_index"]
-
-
-class Ranking(Protocol):
-    """A kernel that ranks the corpus for n queries."""
-
-    def __call__(
-        self, index: Any, query: jax.Array, taken: jax.Array, /, *, k: int
-    ) -> tuple[jax.Array, jax.Array]:
-        """Rank.
-
-        Args:
-            index: arrays of the corpus.
-            query: int32 [n, L] term ids, PAD behind.
-            taken: int32 [n, X] codes that are no candidates.
-            k: how many.
-
-        Returns:
-            Codes int32 [n, k], PAD where fewer, and their scores.
-        """
 
 
 class CorpusIndex:
@@ -55,11 +48,12 @@ class CorpusIndex:
         vocabulary: term id of each token of the corpus, in order of first occurrence.
         bm25_index: arrays of the BM25 kernel.
         lexical_index: arrays of the lexical kernel.
+        key: digest of the passages and the settings (`passages.index_key`).
     """
 
     def __init__(
         self,
-        passages: Sequence[tuple[str, str]],
+        passages: Passages,
         *,
         k1: float = 1.5,
         b: float = 0.75,
@@ -71,24 +65,43 @@ class CorpusIndex:
         Raises:
             ValueError: a BM25 parameter is out of range (see `kernels.bm25.build_bm25`).
         """
-        self.n_passages = len(passages)
-        self.vocabulary: dict[str, int] = {}
-        terms: list[int] = []
-        offsets = np.zeros(len(passages) + 1, np.int64)
-        for i, (title, text) in enumerate(passages):
-            terms.extend(
-                self.vocabulary.setdefault(token, len(self.vocabulary))
-                for token in tokens(f"{title} {text}")
-            )
-            offsets[i + 1] = len(terms)
-        flat, n_terms = np.array(terms, np.int32), len(self.vocabulary)
-        self.bm25_index = build_bm25(
-            flat, offsets, n_terms, k1=k1, b=b, epsilon=epsilon, variant=variant
-        )
-        self.lexical_index = build_lexical(flat, offsets, n_terms)
-        self._peak = np.asarray(self.bm25_index.peak)
+        self._adopt(build_parts(passages, k1=k1, b=b, epsilon=epsilon, variant=variant))
 
-    def encode(self, texts: Sequence[str]) -> Codes:
+    @classmethod
+    def load(cls, path: Path, key: str) -> "CorpusIndex":
+        """Opens an index that was saved; its arrays are mapped, not read.
+
+        Args:
+            path: the file.
+            key: what it must have been made from (`passages.index_key`).
+
+        Raises:
+            OSError: it cannot be opened.
+            DamagedFileError: it is not whole.
+            IndexRefusedError: it is something else, or of another key.
+        """
+        index = cls.__new__(cls)
+        index._adopt(load_parts(path, key))
+        return index
+
+    def save(self, path: Path) -> None:
+        """Writes the index and its key, whole or not at all; the folder exists.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        save_parts(path, self._parts)
+
+    def _adopt(self, parts: IndexParts) -> None:
+        self._parts = parts
+        self.key = parts.key
+        self.n_passages = parts.n_passages
+        self.vocabulary = parts.vocabulary
+        self.bm25_index = parts.bm25
+        self.lexical_index = parts.lexical
+        self._peak = np.asarray(parts.bm25.peak)
+
+    def encode(self, texts: Texts) -> Codes:
         """Turns texts into term ids.
 
         Args:
@@ -98,13 +111,15 @@ class CorpusIndex:
             int32 [n, L]: the ids of each text's tokens in order, repeats kept, tokens that no
             passage holds left out, PAD at the end. L is one of few widths.
         """
-        rows = [self._terms(text) for text in texts]
-        return pad_rows(rows, width_bucket(max(map(len, rows), default=0)))
+        lists = self.vocabulary.encode(texts)
+        longest = lists.lengths.max(initial=0, keepdims=True)
+        rows = np.arange(len(lists))
+        return np.ascontiguousarray(lists.to_padded(rows, int(width_buckets(longest)[0])).T)
 
     def bm25(
         self,
-        texts: Sequence[str],
-        exclude: Sequence[npt.NDArray[np.integer]] | None,
+        texts: Texts,
+        exclude: Ragged | None,
         k: int,
         *,
         progress: Progress | None = None,
@@ -114,8 +129,8 @@ class CorpusIndex:
         A smaller k gives a prefix of what a larger one gives.
 
         Args:
-            texts: n query texts.
-            exclude: codes that may not be returned, one array for each text; PAD and codes of no
+            texts: n query texts; an Arrow column has no nulls.
+            exclude: codes that may not be returned, one list for each text; PAD and codes of no
                 passage are ignored. None excludes nothing.
             k: number of passages to return, at least 1.
             progress: called with the number of distinct searches done and to do.
@@ -131,8 +146,8 @@ class CorpusIndex:
 
     def lexical(
         self,
-        texts: Sequence[str],
-        exclude: Sequence[npt.NDArray[np.integer]] | None,
+        texts: Texts,
+        exclude: Ragged | None,
         k: int,
         *,
         progress: Progress | None = None,
@@ -147,8 +162,8 @@ class CorpusIndex:
         self,
         ranking: Ranking,
         index: IndexName,
-        texts: Sequence[str],
-        exclude: Sequence[npt.NDArray[np.integer]] | None,
+        queries: Texts | Ragged,
+        exclude: Ragged | None,
         k: int,
         *,
         progress: Progress | None = None,
@@ -156,9 +171,9 @@ class CorpusIndex:
         """Ranks the corpus by any kernel over one of its indexes.
 
         Args:
-            ranking: the kernel, which sees the index, the terms of the texts and what is excluded.
+            ranking: the kernel, which sees the index, the terms of the queries and exclude.
             index: which of the indexes it is over.
-            texts: n query texts.
+            queries: n query texts, or the lists of their term ids (`Vocabulary.encode`).
             exclude: as `bm25`.
             k: as `bm25`.
             progress: as `bm25`.
@@ -167,25 +182,23 @@ class CorpusIndex:
             Codes int32 [n, k] and scores int64 [n, k], as the kernel gives them.
 
         Raises:
-            ValueError: k < 1, or texts and exclude differ in length.
+            ValueError: k < 1, or queries and exclude differ in length.
         """
-        queries, which = self._distinct(texts, exclude, k)
-        codes = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.int64)
-        wide = np.zeros(len(queries), bool)
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        terms = queries if isinstance(queries, Ragged) else self.vocabulary.encode(queries)
+        searches, which = distinct_searches(terms, exclude, self.n_passages)
+        codes = np.empty((len(searches), k), np.int32)
+        scores = np.empty((len(searches), k), np.int64)
+        wide = np.zeros(len(searches), bool)
         if ranking is bm25_topk:
-            wide[:] = [is_wide(self._peak, query.terms) for query in queries]
+            wide = is_wide(self._peak, searches.terms)[searches.query]
         narrow = np.flatnonzero(~wide)
         codes[narrow], scores[narrow] = run_batches(
-            functools.partial(ranking, getattr(self, index), k=k),
-            [queries[i] for i in narrow],
-            k,
-            progress,
+            ranking, getattr(self, index), searches.take(narrow), k, progress
         )
-        for i in np.flatnonzero(wide):
-            codes[i], scores[i] = bm25_topk_wide(
-                self._host_bm25, queries[i].terms, queries[i].exclude, k
-            )
+        for i in np.flatnonzero(wide).tolist():
+            codes[i], scores[i] = bm25_topk_wide(self._host_bm25, *searches[i], k)
         return codes[which], scores[which]
 
     @functools.cached_property
@@ -194,36 +207,39 @@ class CorpusIndex:
         host: Bm25Index = jax.device_get(self.bm25_index)
         return host
 
-    def _terms(self, text: str) -> Codes:
-        """Ids of the known tokens of a text, in order."""
-        ids = (self.vocabulary.get(token) for token in tokens(text))
-        return np.array([i for i in ids if i is not None], np.int32)
 
-    def _distinct(
-        self, texts: Sequence[str], exclude: Sequence[npt.NDArray[np.integer]] | None, k: int
-    ) -> tuple[list[Query], npt.NDArray[np.intp]]:
-        """Checks the arguments; the distinct (text, exclude), and which of them each row is."""
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
-        if exclude is not None and len(exclude) != len(texts):
-            raise ValueError(f"{len(texts)} texts but {len(exclude)} sets of codes to exclude")
-        nothing = np.zeros(0, np.int32)
-        terms: dict[str, Codes] = {}
-        position: dict[tuple[str, bytes], int] = {}
-        queries: list[Query] = []
-        which = np.empty(len(texts), np.intp)
-        for row, text in enumerate(texts):
-            codes = nothing if exclude is None else self._known(exclude[row])
-            key = (text, codes.tobytes())
-            if key not in position:
-                position[key] = len(queries)
-                if text not in terms:
-                    terms[text] = self._terms(text)
-                queries.append(Query(terms=terms[text], exclude=codes))
-            which[row] = position[key]
-        return queries, which
+def open_index(
+    path: Path | None,
+    passages: Passages,
+    *,
+    k1: float = 1.5,
+    b: float = 0.75,
+    epsilon: float = 0.25,
+    variant: str = "okapi",
+    refused: Callable[[str], None] | None = None,
+) -> CorpusIndex:
+    """The index of `passages`: from a file that holds it, else made and saved there.
 
-    def _known(self, codes: npt.NDArray[np.integer]) -> Codes:
-        """The distinct codes of passages among `codes`, ascending."""
-        codes = np.unique(codes)
-        return codes[(codes >= 0) & (codes < self.n_passages)].astype(np.int32)
+    Args:
+        path: where the index is kept; None keeps it nowhere. The folder exists.
+        passages: as `CorpusIndex`.
+        k1, b, epsilon, variant: as `CorpusIndex`.
+        refused: told why a file that was there was not used and is replaced.
+
+    Raises:
+        ValueError: a BM25 parameter is out of range.
+        OSError: the file cannot be read or written.
+    """
+    if path is not None:
+        key = index_key(passages, k1=k1, b=b, epsilon=epsilon, variant=variant)
+        try:
+            return CorpusIndex.load(path, key)
+        except FileNotFoundError:
+            pass
+        except (DamagedFileError, IndexRefusedError) as error:
+            if refused is not None:
+                refused(str(error))
+    index = CorpusIndex(passages, k1=k1, b=b, epsilon=epsilon, variant=variant)
+    if path is not None:
+        index.save(path)
+    return index

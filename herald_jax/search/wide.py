@@ -7,19 +7,25 @@ too large for the device's integers: such a query is summed on the host, in int6
 import numpy as np
 import numpy.typing as npt
 
+from herald_jax.data.ragged import Ragged
 from herald_jax.kernels.bm25 import Bm25Index
 from herald_jax.kernels.topk import MAX_SCORE, NO_SCORE
 from herald_jax.types import PAD
 
 
-def is_wide(peak: npt.NDArray[np.int32], terms: npt.NDArray[np.int32]) -> bool:
-    """Whether the score of a query [l] may leave the range that the kernel sums in.
+def is_wide(peak: npt.NDArray[np.int32], queries: Ragged) -> npt.NDArray[np.bool_]:
+    """Whether the score of each query may leave the range that the kernel sums in.
 
     Args:
         peak: int32 [T], of the index.
-        terms: int32 [l] term ids, no PAD among them.
+        queries: n lists of term ids, no PAD among them.
+
+    Returns:
+        bool [n].
     """
-    return int(peak[terms].sum(dtype=np.int64)) > MAX_SCORE
+    total = np.zeros(len(queries.values) + 1, np.int64)
+    np.cumsum(peak[queries.values], out=total[1:])
+    return np.diff(total[queries.offsets]) > MAX_SCORE
 
 
 def bm25_topk_wide(

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from herald_jax.data.ragged import Ragged
 from herald_jax.data.records import Passage, Step, Trajectory
 from herald_jax.data.text import answer_tokens
 from herald_jax.search import CorpusIndex
@@ -31,7 +32,7 @@ class Searcher(Protocol):
     """What the agents need of `search.CorpusIndex`."""
 
     def bm25(
-        self, texts: Sequence[str], exclude: Sequence[npt.NDArray[np.integer]] | None, k: int
+        self, texts: Sequence[str], exclude: Ragged | None, k: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Codes [n, k] of the best passages, PAD where they run out, and their scores."""
         ...

@@ -36,7 +36,7 @@ def ragged(passages):
 
 
 def index_of(passages, terms=TERMS, **settings):
-    return build_bm25(*ragged(passages), terms, **settings)
+    return build_bm25(term_frequency(*ragged(passages), terms), **settings)
 
 
 def padded(rows, width):
@@ -280,7 +280,7 @@ def test_a_parameter_out_of_range_is_refused(setting, value):
 )  # fmt: skip
 def test_tokens_and_offsets_that_do_not_agree_are_refused(tokens, offsets, complaint):
     with pytest.raises(ValueError, match=complaint):
-        build_bm25(np.array(tokens, np.int32), np.array(offsets, np.int64), 2)
+        term_frequency(np.array(tokens, np.int32), np.array(offsets, np.int64), 2)
 
 
 def test_a_contribution_beyond_integer_range_is_refused():

@@ -22,7 +22,7 @@ TERMS = 12  # of which the last two occur in no passage
 def index_of(passages, terms=TERMS):
     tokens = np.array([term for passage in passages for term in passage], np.int32)
     offsets = np.cumsum([0, *map(len, passages)], dtype=np.int64)
-    return build_lexical(tokens, offsets, terms)
+    return build_lexical(postings.term_frequency(tokens, offsets, terms))
 
 
 def padded(rows, width):

@@ -144,8 +144,9 @@ STEPS = cancellation.Steps(start=ints(P), end=ints(P), added=floats(P, D))
 
 # Passage 0 holds terms 0, 0 and 1; passage 1 holds term 2.
 TOKENS, OFFSETS = np.array([0, 0, 1, 2], np.int32), np.array([0, 3, 4])
-BM25 = bm25.build_bm25(TOKENS, OFFSETS, 3)
-LEXICAL = lexical.build_lexical(TOKENS, OFFSETS, 3)
+FREQUENCY = postings.term_frequency(TOKENS, OFFSETS, 3)
+BM25 = bm25.build_bm25(FREQUENCY)
+LEXICAL = lexical.build_lexical(FREQUENCY)
 
 ONE_ID = (state(), offer(), labels(()))
 A_LIST = (state(), offer(C), labels((C,)))

@@ -101,7 +101,7 @@ def lexical_ties(case: Case, folder: Path) -> None:
     for order in ORDERS:
         rows = _in_code_order(order(case.given["lexical_passages"]))
         flat, offsets, vocabulary = _vectors(rows)
-        index = build_lexical(flat, offsets, len(vocabulary))
+        index = build_lexical(term_frequency(flat, offsets, len(vocabulary)))
         nothing = np.full((1, 1), PAD, np.int32)
         for name, text in case.given["lexical_queries"].items():
             words = _words(text)

@@ -6,6 +6,7 @@ from reference.retrieval import bm25_scores, lexical_scores, ranking
 from reference.text import tokens
 
 import herald_jax.search.index
+from herald_jax.data.ragged import Ragged
 from herald_jax.kernels.bm25 import bm25_topk
 from herald_jax.kernels.topk import MAX_SCORE, NO_SCORE
 from herald_jax.search import CorpusIndex
@@ -46,7 +47,7 @@ def test_title_and_text_are_searched(index):
 
 
 def test_bm25_equals_the_reference_from_text_to_ranking(index):
-    exclude = [np.array(codes, np.int32) for codes in ([2], [], [0, 3], [PAD, 99], [4, 4])]
+    exclude = Ragged.of_lists([[2], [], [0, 3], [PAD, 99], [4, 4]])
     codes, scores = index.bm25(TEXTS, exclude, 6)
     for row, text in enumerate(TEXTS):
         expected_scores = bm25_scores(WORDS, tokens(text))
@@ -76,7 +77,7 @@ def test_row_order_and_company_change_nothing(index):
 def test_equal_searches_run_once_and_unequal_ones_apart(index):
     done = []
     texts = ["fair", "fair", "mill", "fair"]
-    exclude = [np.array(codes) for codes in ([2, 0, 77], [0, 2, 2], [], [])]
+    exclude = Ragged.of_lists([[2, 0, 77], [0, 2, 2], [], []])
     codes, _ = index.bm25(texts, exclude, 1, progress=lambda *step: done.append(step))
     assert done == [(3, 3)]
     assert codes[:, 0].tolist() == [1, 1, 4, 2]
@@ -84,7 +85,9 @@ def test_equal_searches_run_once_and_unequal_ones_apart(index):
 
 def test_progress_reaches_the_end(index):
     steps = []
-    index.lexical([f"mill {i}" for i in range(20)], None, 2, progress=lambda *s: steps.append(s))
+    index.lexical(
+        ["mill " * (i + 1) for i in range(20)], None, 2, progress=lambda *s: steps.append(s)
+    )
     assert steps[-1] == (20, 20)
     assert [done for done, _ in steps] == sorted({done for done, _ in steps})
 
@@ -94,7 +97,7 @@ def test_few_programs_whatever_the_lengths(index, monkeypatch):
     monkeypatch.setattr(herald_jax.search.index, "bm25_topk", traced)
     rng = np.random.default_rng(0)
     texts = ["mill " * int(length) for length in rng.integers(0, 257, 60)]
-    exclude = [np.arange(n) for n in rng.integers(0, 5, 60)]
+    exclude = Ragged.of_lists([range(n) for n in rng.integers(0, 5, 60)])
     index.bm25(texts, exclude, 2)  # widths 64 and 256 of the query, 64 of the excluded codes
 
 
@@ -109,7 +112,7 @@ def test_nothing_to_find(passages):
 
 
 def test_no_text_no_row(index):
-    codes, scores = index.bm25([], [], 4)
+    codes, scores = index.bm25([], Ragged.of_lists([]), 4)
     assert codes.shape == scores.shape == (0, 4)
     assert index.encode([]).shape[0] == 0
 
@@ -123,7 +126,7 @@ def test_a_score_beyond_int32_is_exact():
         bm25_scores(words, ["zebra"]), bm25_scores(words, ["mill"]), strict=True
     )]  # fmt: skip
     assert max(expected_scores) > MAX_SCORE
-    codes, scores = index.bm25([text, "zebra mill"], [np.array([1]), np.array([1])], 9)
+    codes, scores = index.bm25([text, "zebra mill"], Ragged.of_lists([[1], [1]]), 9)
     expected = ranking(expected_scores, [1], 9)
     assert codes[0].tolist() == [*expected, PAD]
     assert scores[0].tolist() == [*(expected_scores[i] for i in expected), NO_SCORE]
@@ -133,7 +136,7 @@ def test_a_score_beyond_int32_is_exact():
 def test_faults_are_refused(index):
     with pytest.raises(ValueError, match="k must"):
         index.bm25([], None, 0)
-    with pytest.raises(ValueError, match="2 texts but 1"):
-        index.lexical(["a", "b"], [np.array([0])], 1)
+    with pytest.raises(ValueError, match="2 queries but 1"):
+        index.lexical(["a", "b"], Ragged.of_lists([[0]]), 1)
     with pytest.raises(ValueError, match="variant"):
         CorpusIndex(PASSAGES, variant="bm25l")
