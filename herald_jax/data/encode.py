@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from herald_jax.data.arrow_values import joined, taken
 from herald_jax.data.chunk import Chunk, Identities
-from herald_jax.data.flat import Flat, StringLists
+from herald_jax.data.flat import Flat
+from herald_jax.data.golds import Golds
 from herald_jax.data.hashes import hash_strings
 from herald_jax.data.ids import IdTable
-from herald_jax.data.metrics import answer_metrics
 from herald_jax.data.questions import Questions
 from herald_jax.data.ragged import Int32, Ragged
+from herald_jax.data.repeats import repeated
+from herald_jax.data.string_lists import StringLists
 from herald_jax.data.strings import encoded, found_in, plain, utf8
-from herald_jax.data.text import answer_tokens, query_key
+from herald_jax.data.words import word_counts
 from herald_jax.types import NO_ANSWER
 
 Int64 = NDArray[np.int64]
@@ -65,12 +67,11 @@ class Encoder:
         self, ids: IdTable, questions: Questions, *, rules: str, assume_no_citations: bool
     ):
         self._names = pa.array(ids.names, pa.string())
-        self._questions = questions
         self._question_ids = pa.array(questions.ids, pa.string())
         self._first_golds = pa.array(
             [golds[0] if golds else None for golds in questions.golds], pa.string()
         )
-        self._rules = rules
+        self._golds = Golds(questions.golds, rules)
         self._assume_no_citations = assume_no_citations
 
     def encode(self, flat: Flat) -> tuple[Chunk, Strangers]:
@@ -90,7 +91,8 @@ class Encoder:
         model, models = _numbered(taken(flat.model, rows))
         pool, pools = _numbered(taken(flat.pool, rows))
         searches = _per_row(executed, flat.steps)
-        em, f1 = self._metrics(answer, question)
+        answered, answers = encoded(answer)
+        em, f1 = self._golds.scores(answers, answered, question)
         firsts = self._first_golds.take(pa.array(question))
         chunk = Chunk(
             line=flat.line[rows],
@@ -107,8 +109,8 @@ class Encoder:
             candidates_logged=flat.candidates.logged[rows],
             searches=searches[rows],
             invalid=(np.diff(flat.steps) - searches).astype(np.int32)[rows],
-            repeated=_repeated(flat, executed)[rows],
-            answer_tokens=_answer_tokens(answer),
+            repeated=repeated(plain(flat.query), executed, flat.steps)[rows],
+            answer_tokens=np.append(word_counts(answers), np.int32(NO_ANSWER))[answered],
             malformed=flat.malformed[rows],
             em=em,
             f1=f1,
@@ -143,17 +145,6 @@ class Encoder:
         mentions = _passage_strangers(flat, unknown, strange, names.to_pylist())
         return found[0], found[1], found[2], mentions
 
-    def _metrics(self, answer: pa.Array, question: Int32) -> tuple[Float64, Float64]:
-        codes, distinct = encoded(answer)
-        pairs, back = np.unique(question.astype(np.int64) << 32 | codes + 1, return_inverse=True)
-        answers = [None, *distinct.to_pylist()]
-        em, f1 = answer_metrics(
-            [answers[code] for code in (pairs & 0xFFFFFFFF).tolist()],
-            [self._questions.golds[at] for at in (pairs >> 32).tolist()],
-            self._rules,
-        )
-        return em[back], f1[back]
-
 
 def encode(
     flat: Flat, ids: IdTable, questions: Questions, *, rules: str, assume_no_citations: bool
@@ -177,22 +168,6 @@ def _returned(retrieved: Ragged, executed: Bool, steps: Int64) -> Ragged:
             retrieved.values[np.repeat(executed, lengths)], np.where(executed, lengths, 0)
         )
     return retrieved.concatenated(steps)
-
-
-def _repeated(flat: Flat, executed: Bool) -> Bool:
-    """bool [n]: two executed searches have the same query key."""
-    out = np.zeros(len(flat), bool)
-    keys = flat.query.to_pylist()
-    for row, (start, end) in enumerate(pairwise(flat.steps.tolist())):
-        asked = [query_key(keys[at]) for at in range(start, end) if executed[at]]
-        out[row] = len(set(asked)) < len(asked)
-    return out
-
-
-def _answer_tokens(answer: pa.Array) -> Int32:
-    codes, distinct = encoded(answer)
-    counts = [answer_tokens(text) for text in distinct.to_pylist()]
-    return np.array([*counts, NO_ANSWER], np.int32)[codes]
 
 
 def _numbered(strings: pa.Array) -> tuple[Int32, list[str]]:

@@ -4,60 +4,15 @@ A null answer, an answer without golds and, under the `unicode` rules, an EMPTY 
 either side is exactly yes, no or noanswer, F1 is exact match, as the HotpotQA scorer has it.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from herald_jax.data.golds import Golds
+from herald_jax.data.strings import encoded
 from herald_jax.data.text import normalise
-
-_CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
-
-
-class _Form:
-    """Normal form of an answer, with its words counted once."""
-
-    __slots__ = ("distinct", "text", "words")
-
-    def __init__(self, text: str, rules: str):
-        self.text = normalise(text, rules)
-        self.words = self.text.split()
-        self.distinct = set(self.words)
-
-
-def _golds(golds: Sequence[str] | str) -> tuple[str, ...]:
-    # A bare string is one gold, not a sequence of its letters.
-    return (golds,) if isinstance(golds, str) else tuple(golds)
-
-
-def _same(answer: _Form, gold: _Form, rules: str) -> bool:
-    return answer.text == gold.text and (answer.text != "" or rules == "squad")
-
-
-def _shared(answer: _Form, gold: _Form) -> int:
-    """Words that two bags have in common, each as often as in both."""
-    common = answer.distinct & gold.distinct
-    for side in (answer, gold):
-        if len(side.distinct) == len(side.words):  # each common word counts once
-            return len(common)
-    ours, theirs = Counter(answer.words), Counter(gold.words)
-    return sum(min(ours[word], theirs[word]) for word in common)
-
-
-def _overlap(answer: _Form, gold: _Form, rules: str) -> float:
-    if answer.text in _CLOSED_ANSWERS or gold.text in _CLOSED_ANSWERS:
-        return float(_same(answer, gold, rules))
-    shared = _shared(answer, gold)
-    # 2pr / (p + r) of precision shared/words and recall shared/words, rounded once.
-    return 2 * shared / (len(answer.words) + len(gold.words)) if shared else 0.0
-
-
-def _scores(answer: _Form, golds: Sequence[_Form], rules: str) -> tuple[float, float]:
-    return (
-        float(any(_same(answer, gold, rules) for gold in golds)),
-        max((_overlap(answer, gold, rules) for gold in golds), default=0.0),
-    )
 
 
 def exact_match(answer: str | None, golds: Sequence[str] | str, rules: str = "unicode") -> float:
@@ -97,20 +52,14 @@ def answer_metrics(
     Raises:
         ValueError: the two sequences differ in length, or there are no such rules.
     """
-    forms: dict[tuple[str, ...], list[_Form]] = {}
-    scores: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
+    if len(answers) != len(golds):
+        raise ValueError(f"{len(answers)} answers do not go with {len(golds)} lists of golds")
+    number: dict[tuple[str, ...], int] = {}
+    question = [number.setdefault(_golds(given), len(number)) for given in golds]
+    codes, distinct = encoded(pa.array(answers, pa.string()))
+    return Golds(list(number), rules).scores(distinct, codes, np.array(question, np.int32))
 
-    out = []
-    for answer, given in zip(answers, golds, strict=True):
-        if answer is None:
-            out.append((0.0, 0.0))
-            continue
-        theirs = _golds(given)
-        pair = (answer, theirs)
-        if pair not in scores:
-            if theirs not in forms:
-                forms[theirs] = [_Form(gold, rules) for gold in theirs]
-            scores[pair] = _scores(_Form(answer, rules), forms[theirs], rules)
-        out.append(scores[pair])
-    columns = np.array(out, np.float64).reshape(-1, 2)
-    return columns[:, 0].copy(), columns[:, 1].copy()
+
+def _golds(golds: Sequence[str] | str) -> tuple[str, ...]:
+    # A bare string is one gold, not a sequence of its letters.
+    return (golds,) if isinstance(golds, str) else tuple(golds)

@@ -45,6 +45,5 @@ def f1_one(answer: str, gold: str, rules: str) -> float:
     shared = (answer_bag & gold_bag).total()
     if shared == 0:
         return 0.0
-    precision = shared / answer_bag.total()
-    recall = shared / gold_bag.total()
-    return 2 * precision * recall / (precision + recall)
+    # 2pr / (p + r) of precision shared/answer and recall shared/gold, rounded once.
+    return 2 * shared / (answer_bag.total() + gold_bag.total())
