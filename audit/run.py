@@ -19,7 +19,7 @@ from herald_jax.audit.examples import report_worst
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.report import SCHEMA, Report
-from herald_jax.audit.section import SectionAudit, budget_generators
+from herald_jax.audit.section import SectionAudit, budget_generators, wanted_candidates
 from herald_jax.audit.staging import Setup, prepare
 from herald_jax.data.ahead import ahead
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
@@ -95,7 +95,7 @@ class Audit:
         most = max(generators.primary_k, *generators.budgets)
         external = self._base is not None
         budget = budget_generators(manifest, external_base=external)
-        used = {generators.primary, *budget}
+        used = {*wanted_candidates(manifest, external_base=external), *budget}
         self._operator_fields = {
             name: fields.operator_fields(OPERATORS[name], setup.widths)
             for name in manifest.operators.names

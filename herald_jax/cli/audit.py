@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from herald_jax.cli.console import say, show
 
 if TYPE_CHECKING:
+    from herald_jax.pool.find import PoolFiles
     from herald_jax.types import Fault
 
 EXAMPLES = """
@@ -16,8 +17,8 @@ EXAMPLES = """
 Examples:
   herald audit herald-sample
   herald audit logs/ --manifest audit.toml --out nightly
-  herald audit --trajectories run1.jsonl --trajectories run2.parquet \\
-      --corpus corpus.parquet --oracle gold.jsonl
+  herald audit 'logs/*.parquet' --corpus corpus.parquet --oracle gold.jsonl
+  herald audit s3://bucket/run-7/ --work /scratch/run-7
   herald audit logs/ --fail-on insufficient
   herald audit logs/ --fail-on 'R0.citation_laundering.oracle_worst.upper>0.05'
 \b
@@ -30,39 +31,33 @@ Conditions of --fail-on (any number; what was not measured trips them):
                                  questions, rows
                           OP: < <= > >=
 \b
-Exit codes: 0 ran, 1 a --fail-on condition tripped, 2 bad input, 130 interrupted.
+Exit codes: 0 ran, 1 a --fail-on condition tripped, 2 bad input, 130 interrupted. An audit
+that was interrupted goes on where it was when the same command is run again.
 """
 
 TRIPPED = 1
 SHOWN_FAULTS = 20
 
 
-class Sources(NamedTuple):
-    """The files of one pool."""
-
-    trajectories: list[Path]
-    corpus: list[Path]
-    oracle: list[Path]
-
-
 def audit(
-    pool: Annotated[
-        Path | None,
+    logs: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="POOL_DIR",
-            help="Folder with trajectories*, corpus* and oracle* as .jsonl or .parquet.",
+            metavar="LOGS...",
+            help="A folder with trajectories*, corpus* and oracle*, .jsonl or .parquet; or files, "
+            "'patterns' and addresses (s3://...), told apart by name, else by keys.",
             show_default=False,
         ),
     ] = None,
     trajectories: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(metavar="FILE", help="Trajectories; repeat for several files."),
     ] = None,
     corpus: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Passages; repeat for several files.")
+        list[str] | None, typer.Option(metavar="FILE", help="Passages; repeat for several files.")
     ] = None,
     oracle: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(metavar="FILE", help="Gold labels; repeat for several files."),
     ] = None,
     manifest: Annotated[
@@ -72,6 +67,15 @@ def audit(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where reports go.")] = (
         Path("herald-report")
     ),
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep encoded rows and partial results here, for other audits of the same logs. "
+            "Otherwise large audits keep them in OUT/work until they are done.",
+            show_default=False,
+        ),
+    ] = None,
     skip_bad_rows: Annotated[
         bool,
         typer.Option("--skip-bad-rows", help="Load the good lines of a faulty file, count others."),
@@ -86,46 +90,38 @@ def audit(
 ) -> None:
     """Audit logged trajectories.
 
-    Writes report.json, report.html and report.md. The pool is a folder, or the files named one by
-    one.
+    Writes report.json, report.html and report.md.
     """
     from herald_jax.cli.fail_on import parse_condition
     from herald_jax.manifest import Manifest, load_manifest
 
-    named = Sources(trajectories or [], corpus or [], oracle or [])
-    check_command_line(pool, named, out)
+    named = {"trajectories": trajectories, "corpus": corpus, "oracle": oracle}
+    check_command_line(logs, named, out)
     settings = load_manifest(manifest) if manifest else Manifest()
     conditions = [parse_condition(text, settings) for text in fail_on or []]
 
     from herald_jax.audit import run
-    from herald_jax.audit.markdown import render_markdown
-    from herald_jax.audit.page import render_html
     from herald_jax.audit.verdict import verdict
     from herald_jax.cli.compiled import keep_compiled
-    from herald_jax.cli.files import write_all
     from herald_jax.cli.progress import progress
-    from herald_jax.pool.find import find_pool_files
+    from herald_jax.cli.reports import write_reports
+    from herald_jax.cli.work import index_maker, work_store
     from herald_jax.pool.load import load_pool
 
-    sources = find_pool_files(pool) if pool else named
+    sources = find_sources(logs, named)
     keep_compiled()
-    with progress(quiet) as draw:
+    with progress(quiet) as draw, work_store(work, out, sources) as store:
         loaded = load_pool(
             *sources,
             rules=settings.data.rules,
             assume_no_citations=settings.data.assume_no_citations,
             skip_bad_rows=skip_bad_rows,
-            progress=lambda file, rows: draw(f"read {Path(file).name}", rows, 0),
+            make_index=index_maker(settings, store),
+            store=store,
+            progress=draw,
         )
-        for file, read in loaded.inputs.items():
-            draw(f"read {Path(file).name}", int(read["rows"]), int(read["rows"]))
         report = run(loaded, settings, progress=draw)
-        contents = {
-            "report.html": render_html(report.data).encode(),
-            "report.md": render_markdown(report.data).encode(),
-            "report.json": report.to_json(),
-        }
-    paths = write_all(out, contents)
+        paths = write_reports(out, report)
     say_faults("skipped ", loaded.skipped)
     say_faults("", loaded.warnings)
 
@@ -147,17 +143,37 @@ def say_faults(kind: str, faults: Sequence["Fault"]) -> None:
         say(f"{kind}{len(faults) - SHOWN_FAULTS} more; `herald validate` lists all")
 
 
-def check_command_line(pool: Path | None, named: Sources, out: Path) -> None:
+def check_command_line(
+    logs: list[str] | None, named: dict[str, list[str] | None], out: Path
+) -> None:
     """Refuse arguments that leave open what to audit, and a target folder that is a file."""
-    options = {f"--{name}": files for name, files in named._asdict().items()}
-    given = [name for name, files in options.items() if files]
-    missing = [name for name, files in options.items() if not files]
-    if pool and given:
-        raise typer.BadParameter(f"give POOL_DIR or {', '.join(given)}, not both")
-    if not pool and missing:
+    given = [f"--{name}" for name, files in named.items() if files]
+    missing = [f"--{name}" for name, files in named.items() if not files]
+    if not logs and missing:
         raise typer.BadParameter(
-            f"give POOL_DIR, or {', '.join(missing)}"
-            + (f" beside {', '.join(given)}" if given else "")
+            f"give LOGS, or {', '.join(missing)}" + (f" beside {', '.join(given)}" if given else "")
         )
     if out.exists() and not out.is_dir():
         raise typer.BadParameter(f"--out {out} is a file; name a folder")
+
+
+def find_sources(logs: list[str] | None, named: dict[str, list[str] | None]) -> "PoolFiles":
+    """The files of every kind, from LOGS and from the options.
+
+    Raises:
+        InputError: a file is of no kind, or LOGS have none of a kind.
+    """
+    from herald_jax.pool.find import PoolFiles, find_pool_files, sort_files
+
+    options = {kind: list(files or []) for kind, files in named.items()}
+    if not logs:
+        return PoolFiles(**options)
+    if len(logs) == 1 and not any(options.values()) and "*" not in logs[0]:
+        return find_pool_files(logs[0])
+    found = sort_files(logs)._asdict()
+    for kind, files in options.items():
+        if found[kind] and files:
+            raise typer.BadParameter(f"LOGS hold {found[kind][0]}: drop it, or --{kind} {files[0]}")
+        if not found[kind] and not files:
+            raise typer.BadParameter(f"LOGS hold no {kind}: name them with --{kind}")
+    return PoolFiles(**{kind: found[kind] + options[kind] for kind in found})

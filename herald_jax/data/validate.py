@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from herald_jax.data.jsonl import first_keys
 from herald_jax.data.near import near_id_warnings
 from herald_jax.data.records import OracleRow, Passage, Trajectory
-from herald_jax.data.regular import require_regular
+from herald_jax.data.sources import open_input
 from herald_jax.data.tables import is_parquet, read_table, unreadable, without_clashes
 from herald_jax.types import Fault
 
@@ -77,8 +77,8 @@ def kind_of_file(path: Path | str) -> type[msgspec.Struct] | None:
     for name, kind in _NAMES.items():
         if Path(path).name.startswith(name):
             return kind
-    require_regular(path)
-    keys = set(pq.read_schema(path).names) if is_parquet(path) else first_keys(path)
+    with open_input(path) as file:
+        keys = set(pq.read_schema(file).names) if is_parquet(path) else first_keys(path)
     if "trajectory_id" in keys:
         return Trajectory
     if "passage_id" in keys:
