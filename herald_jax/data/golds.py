@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from herald_jax.data.ragged import Int32, Ragged
 from herald_jax.data.strings import encoded
+from herald_jax.data.text import require_rules
 from herald_jax.data.words import ARTICLES, codes_in, normal_words, without_articles
 
 Float64 = NDArray[np.float64]
@@ -30,9 +31,13 @@ class Golds:
     Args:
         golds: Q lists of gold answers.
         rules: see `normalise`.
+
+    Raises:
+        ValueError: no such set of rules.
     """
 
     def __init__(self, golds: Sequence[Sequence[str]], rules: str) -> None:
+        require_rules(rules)
         self._rules = rules
         self._gold_of = np.cumsum([0, *map(len, golds)], dtype=np.int64)
         texts = pa.array(list(chain.from_iterable(golds)), pa.string())

@@ -1,14 +1,15 @@
 """Rows that ask the same thing twice (SPEC section 3, `repeated_query`), found by whole columns.
 
-Two queries of ASCII with the same key have, white space apart and in lower case, the same sum of
-bytes. Sums are cheap; the few rows in which two agree are then looked at key by key, and so is
-every row with a query beyond ASCII, whose compatibility forms no sum sees.
+Two queries with the same key have, white space apart and in lower case, the same sum of bytes: of
+the query itself while it is ASCII, of its key otherwise. Sums are cheap; the few rows in which two
+of them agree are then looked at key by key.
 """
 
 import string
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from herald_jax.data.strings import utf8
@@ -36,14 +37,18 @@ def repeated(queries: pa.Array, asked: Bool, steps: Int64) -> Bool:
     Returns:
         bool [n].
     """
+    foreign = ~is_ascii(queries)
+    if foreign.any():
+        odd = pa.array(foreign)
+        keys = [query_key(text) for text in queries.filter(odd).to_pylist()]
+        queries = pc.replace_with_mask(queries, odd, pa.array(keys, pa.string()))
     row = np.repeat(np.arange(len(steps) - 1), np.diff(steps))
-    doubtful = np.zeros(len(steps) - 1, bool)
-    doubtful[row[asked & ~is_ascii(queries)]] = True
     sums = row[asked] << 32 | _sums(queries)[asked]
     sums.sort()
+    doubtful = np.zeros(len(steps) - 1, bool)
     doubtful[sums[1:][sums[1:] == sums[:-1]] >> 32] = True
-    out = np.zeros(len(steps) - 1, bool)
     chosen = np.flatnonzero(asked & doubtful[row])
+    out = np.zeros(len(steps) - 1, bool)
     seen: set[tuple[int, str]] = set()
     texts = queries.take(pa.array(chosen)).to_pylist()
     for at, text in zip(row[chosen].tolist(), texts, strict=True):
@@ -55,10 +60,9 @@ def repeated(queries: pa.Array, asked: Bool, steps: Int64) -> Bool:
 
 
 def _sums(queries: pa.Array) -> Int64:
-    """int64 [T]: sum of the bytes of each query that are not white space, in lower case."""
+    """int64 [T]: sum, modulo 2^16, of the bytes that are not white space, in lower case."""
     offsets, data = utf8(queries)
-    total = np.zeros(len(data) + 1, np.uint32)  # differences hold in spite of an overflow
-    np.cumsum(
-        np.frombuffer(data.tobytes().translate(_WEIGHTS), np.uint8), out=total[1:], dtype=np.uint32
-    )
-    return np.diff(total[offsets]).astype(np.int64)
+    weights = np.frombuffer(data.tobytes().translate(_WEIGHTS) + b"\0", np.uint8)
+    sums = np.add.reduceat(weights, offsets[:-1], dtype=np.uint16).astype(np.int64)
+    sums[np.diff(offsets) == 0] = 0  # of nothing, `reduceat` gives the byte at its place
+    return sums

@@ -62,13 +62,22 @@ def normalise(text: str, rules: str = "unicode") -> str:
     if rules == "squad":
         bare = text.lower().translate(_DELETE_ASCII_PUNCTUATION)
         return " ".join(_SQUAD_ARTICLES.sub(" ", bare).split())
-    if rules != "unicode":
-        raise ValueError(f"answer rules are one of {', '.join(RULES)}, not {rules!r}")
+    require_rules(rules)
     if text.isascii():
         words = text.lower().translate(_DELETE_ASCII_PUNCTUATION).split()
     else:
         words = _nfkc(_nfkc(text).casefold()).translate(_DELETE_PUNCTUATION).split()
     return " ".join([word for word in words if word not in _ARTICLES] or words)
+
+
+def require_rules(rules: str) -> None:
+    """Refuse the name of rules that there are not.
+
+    Raises:
+        ValueError: no such set of rules.
+    """
+    if rules not in RULES:
+        raise ValueError(f"answer rules are one of {', '.join(RULES)}, not {rules!r}")
 
 
 def answer_tokens(text: str) -> int:

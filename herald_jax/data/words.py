@@ -62,16 +62,19 @@ def normal_words(strings: pa.Array, rules: str) -> Words:
         strings = pc.replace_with_mask(strings, odd, pa.array(forms, pa.string()))
     offsets, data = utf8(strings)
     folded = np.frombuffer(data.tobytes().translate(_FOLDED), np.uint8)
-    kept = folded != _DELETED
-    offsets = _counted(kept)[offsets]
-    folded = folded[kept]
+    deleted = np.flatnonzero(folded == _DELETED)
+    if len(deleted):
+        folded = np.delete(folded, deleted)
+        offsets = offsets - np.searchsorted(deleted, offsets)
     inside = folded != _SPACE
-    begins = _begins(inside, offsets)
-    ends = np.append(_counted(inside)[:-1][begins], np.count_nonzero(inside)).astype(np.int32)
+    firsts = np.flatnonzero(_begins(inside, offsets))
+    lasts = np.flatnonzero(_ends(inside, offsets))
+    ends = np.zeros(len(firsts) + 1, np.int32)
+    np.cumsum(lasts + 1 - firsts, out=ends[1:])
     words = pa.StringArray.from_buffers(
-        len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(folded[inside])
+        len(firsts), pa.py_buffer(ends), pa.py_buffer(folded[inside])
     )
-    return Words(words, _counted(begins)[offsets])
+    return Words(words, np.searchsorted(firsts, offsets))
 
 
 def word_counts(strings: pa.Array) -> Int32:
@@ -82,7 +85,8 @@ def word_counts(strings: pa.Array) -> Int32:
     """
     offsets, data = utf8(strings)
     inside = np.frombuffer(data.tobytes().translate(_KEPT), np.uint8) != _SPACE
-    counts = np.diff(_counted(_begins(inside, offsets))[offsets]).astype(np.int32)
+    firsts = np.flatnonzero(_begins(inside, offsets))
+    counts = np.diff(np.searchsorted(firsts, offsets)).astype(np.int32)
     foreign = ~is_ascii(strings)
     if foreign.any():
         texts = strings.filter(pa.array(foreign)).to_pylist()
@@ -99,10 +103,8 @@ def is_ascii(strings: pa.Array) -> Bool:
 def is_plain(strings: pa.Array) -> Bool:
     """bool [n]: whether a string holds nothing but ASCII, and no control character."""
     offsets, data = utf8(strings)
-    odd = (data < _SPACE) | (data > 0x7E)
-    if not odd.any():
-        return np.ones(len(strings), bool)
-    return np.asarray(np.diff(_counted(odd)[offsets]) == 0)
+    odd = np.flatnonzero((data < _SPACE) | (data > 0x7E))
+    return np.asarray(np.diff(np.searchsorted(odd, offsets)) == 0)
 
 
 def codes_in(words: Words, vocabulary: pa.Array) -> Int32:
@@ -141,6 +143,15 @@ def _begins(inside: Bool, offsets: Int64) -> Bool:
     firsts = offsets[:-1][np.diff(offsets) > 0]
     begins[firsts] = inside[firsts]
     return begins
+
+
+def _ends(inside: Bool, offsets: Int64) -> Bool:
+    """bool [bytes]: whether a byte is the last of a word."""
+    ends = inside.copy()
+    ends[:-1] &= ~inside[1:]
+    lasts = offsets[1:][np.diff(offsets) > 0] - 1
+    ends[lasts] = inside[lasts]
+    return ends
 
 
 def _counted(flags: Bool) -> Int64:
