@@ -101,7 +101,7 @@ def run_batches(
     waiting: deque[tuple[npt.NDArray[np.int64], Future[Answers]]] = deque()
     compiled = set()
     with ThreadPoolExecutor(_THREADS) as pool:
-        for members, queries, taken in _calls(searches):
+        for members, queries, taken in padded_calls(searches):
             shapes = queries.shape, taken.shape
             if shapes in compiled:
                 answers = pool.submit(call, queries, taken)
@@ -125,7 +125,7 @@ def _answer(
     return jax.lax.map(lambda batch: ranking(index, *batch, k=k), (queries, taken))
 
 
-def _calls(
+def padded_calls(
     searches: Searches,
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
     """Batches of equal widths: which searches they hold, int32 [m, BATCH, L] and [m, BATCH, X]."""

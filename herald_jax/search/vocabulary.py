@@ -34,7 +34,7 @@ class Vocabulary(Mapping[str, int]):
         Raises:
             KeyError: no passage holds it.
         """
-        return self._ids[token.encode()]
+        return self._ids[token.encode("utf-8", "surrogatepass")]
 
     def encode(self, texts: Texts) -> Ragged:
         """Term ids of the tokens of n texts, in order, repeats kept, unknown tokens left out.

@@ -1,6 +1,7 @@
 import chex
 import jax
 import numpy as np
+import pyarrow as pa
 import pytest
 from reference.retrieval import bm25_scores, lexical_scores, ranking
 from reference.text import tokens
@@ -65,6 +66,49 @@ def test_lexical_equals_the_reference_from_text_to_ranking(index):
         expected = ranking(expected_scores, unmatched, 6)
         assert codes[row].tolist() == filled(expected, 6)
         assert scores[row, : len(expected)].tolist() == [expected_scores[i] for i in expected]
+
+
+@pytest.mark.parametrize("variant", ["okapi", "lucene"])
+def test_many_searches_at_once_equal_the_reference(variant):
+    """Several batches a call, calls at the same time, three widths of what is excluded."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(40)])
+    # Word 0 is in almost every passage: its idf is negative, and okapi puts a floor there.
+    odds = 1 / np.arange(1, 41)
+    passages = [
+        " ".join(rng.choice(words, n, p=odds / odds.sum())) for n in rng.integers(0, 14, 300)
+    ]
+    texts = [" ".join(rng.choice([*words, "zebra"], n)) for n in rng.integers(0, 9, 150)]
+    lists = [rng.integers(-1, 310, n).tolist() for n in rng.choice([0, 3, 90, 300], 150)]
+    lists[7] = list(range(300))
+    rows = [*range(150), 3, 3, 149, 0]  # some ask again
+
+    index = CorpusIndex([("", text) for text in passages], variant=variant)
+    exclude = Ragged.of_lists([lists[row] for row in rows])
+    steps = []
+    codes, scores = index.bm25(
+        [texts[row] for row in rows], exclude, 305, progress=lambda *step: steps.append(step)
+    )
+    assert steps[-1][0] == steps[-1][1] <= 150
+    split = [tokens(text) for text in passages]
+    for position, row in enumerate(rows):
+        expected_scores = bm25_scores(split, tokens(texts[row]), variant=variant)
+        expected = ranking(expected_scores, lists[row], 305)
+        assert codes[position].tolist() == filled(expected, 305)
+        found = scores[position, : len(expected)].tolist()
+        assert found == [expected_scores[i] for i in expected]
+    assert (codes[7] == PAD).all()
+
+
+def test_texts_columns_and_terms_ask_the_same(index):
+    expected = index.bm25(TEXTS, None, 4)
+    for queries in (
+        pa.array(TEXTS),
+        pa.chunked_array([TEXTS[:2], TEXTS[2:]]),
+        index.vocabulary.encode(TEXTS),
+    ):
+        codes, scores = index.rank(bm25_topk, "bm25_index", queries, None, 4)
+        assert np.array_equal(codes, expected[0]) and np.array_equal(scores, expected[1])
 
 
 def test_row_order_and_company_change_nothing(index):
