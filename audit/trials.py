@@ -34,8 +34,14 @@ class Trial:
     moved: Moved  # [E, B]
     base_margin: jax.Array | None  # float32 [E, B]
     verdicts: programs.Verdicts
-    margins: jax.Array  # float32 [J, E, B] under the contracts of the audit
-    selected: Selected  # [J, B]
+    selected: Selected  # [J, B] under the contracts of the audit
+
+    @cached_property
+    def margins(self) -> jax.Array:
+        """Margins of all pairs, which the sums of a table do not need: float32 [J, E, B]."""
+        return programs.pair_margins(
+            self.block.originals, self.moved, self.block.setup.device_contracts, self.base_margin
+        )
 
     @cached_property
     def isolated(self) -> Mask:
@@ -50,8 +56,9 @@ class Trial:
     def selected_under(self, contracts: ContractSet) -> Selected:
         """The same pairs under other contracts."""
         device = contracts.device(external_base=self.block.base is not None)
-        values = programs.pair_margins(self.block.originals, self.moved, device, self.base_margin)
-        return programs.select(values, self.verdicts.isolated)
+        return programs.pick(
+            self.block.originals, self.moved, device, self.base_margin, self.verdicts.isolated
+        )
 
     def written_out(self) -> programs.Edited:
         """The edited trajectories themselves, which no figure needs."""
@@ -138,9 +145,10 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
         base_margin = jnp.asarray((after - block.base[None]).astype(np.float32))
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
     verdicts = programs.judge(made, block.originals, moved, rule)
-    margins = programs.pair_margins(block.originals, moved, setup.device_contracts, base_margin)
-    selected = programs.select(margins, verdicts.isolated)
-    return Trial(block, operator, offered, moved, base_margin, verdicts, margins, selected)
+    selected = programs.pick(
+        block.originals, moved, setup.device_contracts, base_margin, verdicts.isolated
+    )
+    return Trial(block, operator, offered, moved, base_margin, verdicts, selected)
 
 
 def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:

@@ -13,6 +13,8 @@ from herald_jax.types import Labels, Offer, Oracle, State, Visible
 
 # A list longer than this is gone through in pieces, so that programs stay short.
 _UNROLL = 64
+# As many answers as go into one word of `look`.
+_TOGETHER = 4
 
 
 def member(ids: jax.Array, among: jax.Array) -> jax.Array:
@@ -44,6 +46,55 @@ def member(ids: jax.Array, among: jax.Array) -> jax.Array:
     return found & (ids >= 0)
 
 
+def look(ids: jax.Array, among: jax.Array) -> jax.Array:
+    """`member`, with the answers for a few ids packed into one word.
+
+    Each place of the list is read once for all ids of a word and not once for every id: on CPU that
+    is twice as fast over a block's retrieved lists. But only while the word is written to memory:
+    what reads it (`looked_up`) must be a program of its own, or XLA works out the whole word again
+    for every answer.
+
+    Args:
+        ids: int32 [X], PAD where absent.
+        among: int32 [Y], PAD where absent.
+
+    Returns:
+        uint8 [X / T], T the largest divisor of X up to 4: bit t of word i says whether id T i + t
+        stands in the list.
+    """
+    chex.assert_rank([ids, among], 1)
+    chex.assert_type([ids, among], int)
+    together = _together(ids.shape[0])
+    columns = ids.reshape(-1, together)
+
+    def word(piece: jax.Array) -> jax.Array:
+        out = jnp.zeros(columns.shape[:1], jnp.uint8)
+        for t in range(together):
+            column = columns[:, t]
+            found = jnp.zeros(column.shape, bool)
+            for y in range(piece.shape[0]):
+                found |= column == piece[y]
+            out |= (found & (column >= 0)).astype(jnp.uint8) << t
+        return out
+
+    whole = among.shape[0] // _UNROLL * _UNROLL
+    found = word(among[whole:])
+    if whole:
+        pieces = among[:whole].reshape(-1, _UNROLL)
+        found, _ = jax.lax.scan(lambda so_far, piece: (so_far | word(piece), None), found, pieces)
+    return found
+
+
+def looked_up(words: jax.Array, count: int) -> jax.Array:
+    """The answers in the words of `look` for `count` ids: uint8 [X / T] -> bool [X]."""
+    bits = jnp.arange(_together(count), dtype=jnp.uint8)
+    return ((words[:, None] >> bits[None, :]) & 1).astype(bool).reshape(count)
+
+
+def _together(count: int) -> int:
+    return next(t for t in range(_TOGETHER, 0, -1) if count % t == 0)
+
+
 def first_occurrence(ids: jax.Array) -> jax.Array:
     """True where an id does not stand at an earlier position; False for PAD. int32 [C] -> bool."""
     chex.assert_rank(ids, 1)
@@ -62,12 +113,15 @@ def is_real(ids: jax.Array, passages: jax.Array) -> jax.Array:
     return (ids >= 0) & (ids < passages)
 
 
-def describe_state(visible: Visible, passages: jax.Array) -> State:
+def describe_state(
+    visible: Visible, passages: jax.Array, retrieved: jax.Array | None = None
+) -> State:
     """The state of a logged trajectory.
 
     Args:
         visible: one trajectory.
         passages: int32 [], size of the corpus.
+        retrieved: words of `look` for its citations among what it retrieved; None looks here.
 
     Returns:
         Its `State`, citations as wide as in `visible`.
@@ -77,7 +131,7 @@ def describe_state(visible: Visible, passages: jax.Array) -> State:
         ids=ids,
         present=ids >= 0,
         real=is_real(ids, passages),
-        retrieved=member(ids, visible.retrieved),
+        retrieved=_retrieved(ids, visible, retrieved),
         first=first_occurrence(ids),
         searches=visible.searches,
         invalid=visible.invalid,
@@ -87,14 +141,20 @@ def describe_state(visible: Visible, passages: jax.Array) -> State:
     )
 
 
-def describe_offer(ids: jax.Array, visible: Visible, passages: jax.Array) -> Offer:
-    """What is known of ids on offer: int32 [K] -> `Offer` of shape [K]."""
+def describe_offer(
+    ids: jax.Array, visible: Visible, passages: jax.Array, retrieved: jax.Array | None = None
+) -> Offer:
+    """What is known of ids on offer: int32 [K] -> `Offer` of shape [K]; as `describe_state`."""
     return Offer(
         ids=ids,
         present=ids >= 0,
         real=is_real(ids, passages),
-        retrieved=member(ids, visible.retrieved),
+        retrieved=_retrieved(ids, visible, retrieved),
     )
+
+
+def _retrieved(ids: jax.Array, visible: Visible, words: jax.Array | None) -> jax.Array:
+    return member(ids, visible.retrieved) if words is None else looked_up(words, ids.shape[0])
 
 
 def describe_labels(citations: jax.Array, offered: jax.Array, oracle: Oracle) -> Labels:

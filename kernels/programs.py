@@ -8,6 +8,7 @@ audit compiles a bounded number of programs whatever the data are.
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visi
 EditFn = Callable[[State, Offer, Labels], Edit]
 OfferFn = Callable[[Visible, Oracle, jax.Array, int], jax.Array]
 AdmitFn = Callable[[jax.Array, Visible, jax.Array, int], jax.Array]
+_Leaves: TypeAlias = dict[str, jax.Array]
 
 
 @pytree
@@ -53,25 +55,69 @@ class Verdicts:
     broke: jax.Array  # int32 [D, B] eligible edits on which a watched flag differs
 
 
-@jax.jit
 def describe(visible: Visible, passages: jax.Array) -> State:
     """States of a block: [R, B] and [C, B] -> [C, B]."""
-    return jax.vmap(membership.describe_state, in_axes=(-1, None), out_axes=-1)(visible, passages)
+    # What a state takes over as it is does not go through a program, which would copy it.
+    return State(
+        ids=visible.citations,
+        searches=visible.searches,
+        invalid=visible.invalid,
+        repeated=visible.repeated,
+        answer_tokens=visible.answer_tokens,
+        malformed=visible.malformed,
+        **_describe(visible, passages, _look(visible.citations, visible.retrieved)),
+    )
+
+
+def describe_offer(
+    ids: jax.typing.ArrayLike, visible: Visible, oracle: Oracle, passages: jax.Array
+) -> tuple[Offer, Labels]:
+    """What is known of offered ids, int32 [K, B], and what gold says of them and of citations."""
+    offered = jnp.asarray(ids)
+    found = _look(offered, visible.retrieved)
+    offer, labels = _describe_offer(offered, visible, oracle, passages, found)
+    return Offer(ids=offered, **offer), Labels(
+        f1=oracle.f1,
+        gold_f1=oracle.gold_f1,
+        gold_tokens=oracle.gold_tokens,
+        is_gold=oracle.is_gold,
+        **labels,
+    )
 
 
 @jax.jit
-def describe_offer(
-    ids: jax.Array, visible: Visible, oracle: Oracle, passages: jax.Array
-) -> tuple[Offer, Labels]:
-    """What is known of offered ids, int32 [K, B], and what gold says of them and of citations."""
+def _look(ids: jax.Array, among: jax.Array) -> jax.Array:
+    return jax.vmap(membership.look, in_axes=-1, out_axes=-1)(ids, among)
 
-    def one(offered: jax.Array, row: Visible, gold: Oracle) -> tuple[Offer, Labels]:
+
+@jax.jit
+def _describe(visible: Visible, passages: jax.Array, retrieved: jax.Array) -> _Leaves:
+    one = membership.describe_state
+    state = jax.vmap(one, in_axes=(-1, None, -1), out_axes=-1)(visible, passages, retrieved)
+    return _leaves(state, ("present", "real", "retrieved", "first"))
+
+
+@jax.jit
+def _describe_offer(
+    ids: jax.Array, visible: Visible, oracle: Oracle, passages: jax.Array, retrieved: jax.Array
+) -> tuple[_Leaves, _Leaves]:
+    def one(
+        offered: jax.Array, row: Visible, gold: Oracle, found: jax.Array
+    ) -> tuple[Offer, Labels]:
         return (
-            membership.describe_offer(offered, row, passages),
+            membership.describe_offer(offered, row, passages, found),
             membership.describe_labels(row.citations, offered, gold),
         )
 
-    return jax.vmap(one, in_axes=-1, out_axes=-1)(ids, visible, oracle)
+    offer, labels = jax.vmap(one, in_axes=-1, out_axes=-1)(ids, visible, oracle, retrieved)
+    return (
+        _leaves(offer, ("present", "real", "retrieved")),
+        _leaves(labels, ("support", "offered_support", "n_support")),
+    )
+
+
+def _leaves(tree: State | Offer | Labels, names: tuple[str, ...]) -> _Leaves:
+    return {name: getattr(tree, name) for name in names}
 
 
 @partial(jax.jit, static_argnames=("offers", "width"))
@@ -257,10 +303,53 @@ def pair_margins(
     return margin(contracts, originals, edits, base_margin)
 
 
+def pick(
+    originals: Measured,
+    edits: Moved,
+    contracts: Contracts,
+    base_margin: jax.Array | None,
+    isolated: jax.Array,
+) -> margins.Selected:
+    """What both selectors take, without the margins of all pairs ever in memory.
+
+    Arguments as `pair_margins`, and isolated bool [E, B]. First-visible takes one edit whatever the
+    contract, so that its columns are picked first and one margin is worked out for each contract.
+
+    Returns:
+        `Selected` [J, B]: of `pair_margins`, to the bit.
+    """
+    first = _first(edits, base_margin, isolated)
+    return _pick(originals, edits, contracts, base_margin, isolated, *first)
+
+
 @jax.jit
-def select(values: jax.Array, isolated: jax.Array) -> margins.Selected:
-    """What both selectors take: values float32 [J, E, B], isolated bool [E, B] -> [J, B]."""
-    return margins.select(values, isolated)
+def _first(
+    edits: Moved, base_margin: jax.Array | None, isolated: jax.Array
+) -> tuple[Moved, jax.Array | None]:
+    """Columns [1, B] of the first isolated edit."""
+
+    def of(values: jax.Array) -> jax.Array:
+        return margins.first(values, isolated)[None]
+
+    return jax.tree.map(of, edits), None if base_margin is None else of(base_margin)
+
+
+@jax.jit
+def _pick(
+    originals: Measured,
+    edits: Moved,
+    contracts: Contracts,
+    base_margin: jax.Array | None,
+    isolated: jax.Array,
+    first: Moved,
+    first_base: jax.Array | None,
+) -> margins.Selected:
+    values = margin(contracts, originals, edits, base_margin)
+    only = margin(contracts, originals, first, first_base)[:, 0]
+    return margins.Selected(
+        first_visible=jnp.where(jnp.any(isolated, axis=0)[None], only, jnp.nan),
+        oracle_worst=margins.worst(values, isolated),
+    )
 
 
 @jax.jit
@@ -290,9 +379,12 @@ def sum_questions(
     Returns:
         `QuestionSums` [J, G].
     """
-    one = partial(sums.question_sums, scale=scale, tie_tolerance=tie_tolerance)
-    grouped = values.reshape(values.shape[0], -1, width)
-    return jax.vmap(one, in_axes=(1, 0), out_axes=1)(grouped, rows.reshape(-1, width))
+    return sums.question_sums(
+        values.reshape(values.shape[0], -1, width),
+        rows.reshape(-1, width),
+        scale=scale,
+        tie_tolerance=tie_tolerance,
+    )
 
 
 @jax.jit

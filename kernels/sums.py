@@ -5,6 +5,7 @@ fast 64-bit ones), so that no figure depends on the order of rows, the size of a
 of devices (SPEC section 7).
 """
 
+import functools
 import math
 
 import jax
@@ -18,6 +19,8 @@ from herald_jax.types import pytree
 MARGIN_BITS = 30
 LOW_BITS = 15
 MAX_ROLLOUTS = 1 << 16
+# Rollouts that are added as straight code.
+_UNROLL = 16
 
 
 @pytree
@@ -54,27 +57,45 @@ def margin_scale(bound: float) -> float:
 def question_sums(
     margins: jax.Array, rows: jax.Array, *, scale: jax.Array, tie_tolerance: jax.Array
 ) -> QuestionSums:
-    """Sums over one question.
+    """Sums over one question, or over each of several.
+
+    Takes any axes between its own instead of being mapped over them: `vmap` would transpose.
 
     Args:
-        margins: float32 [J, M]; one that is not finite does not count (SPEC section 13.9).
-        rows: bool [M], the rollouts that the table is over.
+        margins: float32 [J, ..., M]; one that is not finite does not count (SPEC section 13.9).
+        rows: bool [..., M], the rollouts that the table is over.
         scale: float32 [], from `margin_scale`.
         tie_tolerance: float32 []; a margin of at least minus this is a success.
 
     Returns:
-        `QuestionSums`.
+        `QuestionSums` [J, ...].
     """
     counted = rows[None] & jnp.isfinite(margins)
     fixed = jnp.round(jnp.where(counted, margins, 0.0) * scale).astype(jnp.int32)
     success = counted & (margins >= -tie_tolerance)
     return QuestionSums(
-        rows=jnp.sum(counted, axis=1, dtype=jnp.int32),
-        successes=jnp.sum(success, axis=1, dtype=jnp.int32),
-        high=jnp.sum(fixed >> LOW_BITS, axis=1, dtype=jnp.int32),
-        low=jnp.sum(fixed & ((1 << LOW_BITS) - 1), axis=1, dtype=jnp.int32),
-        largest=jnp.max(jnp.where(counted, margins, -jnp.inf), axis=1, initial=-jnp.inf),
+        rows=_sum(counted.astype(jnp.int32)),
+        successes=_sum(success.astype(jnp.int32)),
+        high=_sum(fixed >> LOW_BITS),
+        low=_sum(fixed & ((1 << LOW_BITS) - 1)),
+        largest=_largest(jnp.where(counted, margins, -jnp.inf)),
     )
+
+
+def _sum(values: jax.Array) -> jax.Array:
+    rollouts = values.shape[-1]
+    if not 0 < rollouts <= _UNROLL:
+        return jnp.sum(values, axis=-1, dtype=jnp.int32)
+    # Written out: in a block this adds whole columns, where a sum over so short an inner axis goes
+    # number by number on CPU.
+    return functools.reduce(jnp.add, (values[..., m] for m in range(rollouts)))
+
+
+def _largest(values: jax.Array) -> jax.Array:
+    rollouts = values.shape[-1]
+    if not 0 < rollouts <= _UNROLL:
+        return jnp.max(values, axis=-1, initial=-jnp.inf)
+    return functools.reduce(jnp.maximum, (values[..., m] for m in range(rollouts)))
 
 
 def margin_totals(high: np.ndarray, low: np.ndarray) -> np.ndarray:

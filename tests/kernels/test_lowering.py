@@ -187,12 +187,15 @@ LOWERED = {
         partial(lexical.lexical_topk, k=4),
         (LEXICAL, ints(B, 6), ints(B, R)),
     ),
-    "margins.select": (margins.select, (floats(J, E, B), bits(E, B))),
+    "margins.first": (margins.first, (floats(E, B), bits(E, B))),
+    "margins.worst": (margins.worst, (floats(J, E, B), bits(E, B))),
     "membership.describe_labels": (membership.describe_labels, (ints(C), ints(K), oracle())),
     "membership.describe_offer": (membership.describe_offer, (ints(K), visible(), ints())),
     "membership.describe_state": (membership.describe_state, (visible(), ints())),
     "membership.first_occurrence": (membership.first_occurrence, (ints(C),)),
     "membership.is_real": (membership.is_real, (ints(C), ints())),
+    "membership.look": (membership.look, (ints(C), ints(R))),
+    "membership.looked_up": (partial(membership.looked_up, count=C), (array(jnp.uint8, C),)),
     "membership.member": (membership.member, (ints(C), ints(R))),
     "membership.size": (membership.size, (ints(C),)),
     "offers.compact": (partial(offers.compact, width=C), (ints(R), bits(R))),
@@ -235,8 +238,11 @@ LOWERED = {
         programs.pair_margins,
         (measured(B), moved(E, B), CONTRACTS, floats(E, B)),
     ),
+    "programs.pick": (
+        programs.pick,
+        (measured(B), moved(E, B), CONTRACTS, floats(E, B), bits(E, B)),
+    ),
     "programs.rewards": (programs.rewards, (CONTRACTS, measured(B), floats(B))),
-    "programs.select": (programs.select, (floats(J, E, B), bits(E, B))),
     "programs.sum_questions": (
         partial(programs.sum_questions, width=M),
         (floats(J, B), bits(B), floats(), floats()),
@@ -305,7 +311,7 @@ def test_none_is_left_out():
 def test_what_counts_as_a_kernel():
     # Jitted or not, arrays inside a pytree or not; what takes NumPy or numbers alone is the host's.
     assert {"bm25_topk"} == set(device_functions(bm25))
-    assert {"select"} == set(device_functions(margins))
+    assert {"first", "worst"} == set(device_functions(margins))
     assert {"question_sums"} == set(device_functions(sums))
     assert takes_arrays(bm25.Bm25Index) and takes_arrays(rewards.Moved)
     assert takes_arrays(jax.Array | None) and not takes_arrays(np.ndarray)

@@ -10,6 +10,8 @@ from herald_jax.kernels import membership
 from herald_jax.types import PAD, Oracle, Visible
 
 member = jax.jit(membership.member)
+look = jax.jit(membership.look)
+looked_up = jax.jit(membership.looked_up, static_argnames="count")
 first_occurrence = jax.jit(membership.first_occurrence)
 
 
@@ -38,6 +40,21 @@ def test_member_is_in(width, data, ids):
     assert found.tolist() == [code in known for code in padded(ids, 6).tolist()]
 
 
+# So many ids go four, two or one to a word.
+@pytest.mark.parametrize("width", [0, 1, 9, 64, 65, 150])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 6, 8, 14])
+@given(data=st.data())
+def test_words_hold_what_member_finds(count, width, data):
+    places = st.dictionaries(
+        st.integers(0, max(width - 1, 0)), st.integers(-1, 12), max_size=min(width, 9)
+    )
+    among = scattered(data.draw(places), width)
+    ids = np.array(data.draw(st.lists(st.integers(-1, 12), min_size=count, max_size=count)), "i4")
+    words = look(ids, among)
+    assert words.dtype == np.uint8
+    assert looked_up(words, count=count).tolist() == member(ids, among).tolist()
+
+
 def test_the_largest_code_is_a_code_like_any_other():
     top = 2**31 - 1
     assert member(padded([top, 0], 3), padded([5, top], 3)).tolist() == [True, False, False]
@@ -53,6 +70,7 @@ def test_the_first_of_equal_ids(ids):
 def test_lists_without_a_place():
     nothing = np.zeros(0, np.int32)
     assert member(nothing, padded([1], 2)).shape == (0,)
+    assert looked_up(look(nothing, padded([1], 2)), count=0).shape == (0,)
     assert member(padded([1], 2), nothing).tolist() == [False, False]
     assert first_occurrence(nothing).shape == (0,)
 
@@ -74,6 +92,8 @@ def test_real_ids_are_those_of_the_corpus():
 def test_what_is_no_list_of_ids_is_refused(ids, among):
     with pytest.raises(AssertionError):
         membership.member(ids, among)
+    with pytest.raises(AssertionError):
+        membership.look(ids, among)
 
 
 def described(retrieved, citations, offered, support, passages):

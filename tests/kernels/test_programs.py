@@ -38,7 +38,9 @@ def picked(name, block, widths=Widths(), spare=0):  # noqa: B008
             for field in ("edits", "eligible_edits", "isolated_edits", "broke")
         },
         "rewards": programs.rewards(MATRIX, trial.originals, None),
-        "selected": programs.select(values, trial.verdicts.isolated),
+        "selected": programs.pick(
+            trial.originals, trial.edits, MATRIX, None, trial.verdicts.isolated
+        ),
         "nonfinite": programs.count_nonfinite(values, trial.verdicts.isolated),
     }
 
@@ -106,6 +108,29 @@ def test_both_selectors_against_the_reference(name, block):
             assert [v is None for v in got] == [v is None for v in expected]
             for ours, theirs in zip(got, expected, strict=True):
                 assert theirs is None or math.isclose(ours, theirs, abs_tol=2e-6)
+
+
+# Of many edits the margins are gone through in a loop.
+@pytest.mark.parametrize("spare", [0, 20])
+@settings(max_examples=15)
+@given(block=strategies.blocks(ROWS), seed=st.integers(0, 2**32 - 1))
+def test_what_is_picked_is_picked_from_the_margins_of_all_pairs(spare, block, seed):
+    rng = np.random.default_rng(seed)
+    trial = attempt("citation_laundering", block, spare=spare)
+    values = np.array([0.5, -0.25, math.nan, math.inf, -math.inf], np.float32)
+    base = rng.choice(values, trial.made.shape, p=[0.5, 0.2, 0.1, 0.1, 0.1])
+    contracts = Contracts(weights=MATRIX.weights, base=np.ones(len(MATRIX.base), np.float32))
+    # Whatever the edits are worth: pairs that count are more often than not the lesser part.
+    isolated = rng.random(trial.made.shape) < 0.6
+    margins = np.asarray(programs.pair_margins(trial.originals, trial.edits, contracts, base))
+    picked = programs.pick(trial.originals, trial.edits, contracts, base, isolated)
+    first, worst = np.asarray(picked.first_visible), np.asarray(picked.oracle_worst)
+    for row in range(ROWS):
+        counted = margins[:, isolated[:, row], row]
+        finite = np.where(np.isfinite(counted), counted, -np.inf)
+        leading = counted[:, 0] if counted.shape[1] else np.full(len(margins), np.nan)
+        np.testing.assert_array_equal(first[:, row], leading)
+        np.testing.assert_array_equal(worst[:, row], finite.max(axis=1, initial=-np.inf))
 
 
 @pytest.mark.parametrize("name", OPERATORS)

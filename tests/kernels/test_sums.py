@@ -160,6 +160,27 @@ def test_contracts_do_not_touch_each_other():
         assert jax.tree.all(same)
 
 
+# Few rollouts are added as straight code, more by a reduction; none at all leave zeros.
+@pytest.mark.parametrize("rollouts", [0, 1, 2, 8, 16, 17, 40])
+def test_many_questions_are_each_by_itself(rollouts):
+    rng = np.random.default_rng(rollouts)
+    margins = rng.normal(size=(2, 5, rollouts)).astype(np.float32)
+    margins[rng.random(margins.shape) < 0.2] = math.inf
+    rows = rng.random((5, rollouts)) < 0.7
+    numbers = {"scale": np.float32(2**20), "tie_tolerance": TOLERANCE}
+    whole = compiled(margins, rows, **numbers)
+    for q in range(5):
+        alone = compiled(margins[:, q], rows[q], **numbers)
+        assert jax.tree.all(
+            jax.tree.map(lambda a, b, q=q: np.array_equal(a[:, q], b), whole, alone)
+        )
+        held = [[(m, r) for m, r in zip(of, rows[q], strict=True)] for of in margins[:, q].tolist()]
+        assert alone.rows.tolist() == [len(counted(of)) for of in held]
+        expected = [sum(round(Fraction(m) * 2**20) for m in counted(of)) for of in held]
+        assert margin_totals(alone.high, alone.low).tolist() == expected
+        assert alone.largest.tolist() == [max(counted(of), default=-math.inf) for of in held]
+
+
 def test_compiled_or_not():
     rollouts = [(0.3, True), (math.nan, True), (-2.0, False), (-1e-6, True)]
     with jax.disable_jit():
