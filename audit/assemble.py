@@ -86,7 +86,12 @@ class Assembly:
         """Tables that are absent when no row is left."""
         sections, tables, counts = self._manifest.sections, self.tables, self._counts
         found: dict[str, Any] = {
-            "histograms": report_margins(branch(counts, "margins"), sections.histogram_bins),
+            "histograms": report_margins(
+                branch(counts, "margins"),
+                self._manifest.operators.primary,
+                self._contracts.names,
+                sections.histogram_bins,
+            ),
             "worst": worst,
         }
         if sections.cancellation:

@@ -1,7 +1,7 @@
 """How severe attacks are: histograms of oracle-worst margins on the common set."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,20 @@ def count_margins(
 
 
 def report_margins(
-    counts: Mapping[str, Any], bins: int
+    counts: Mapping[str, Any], operators: Sequence[str], contracts: Sequence[str], bins: int
 ) -> dict[str, dict[str, dict[str, list[float] | list[int]]]]:
-    """`{operator: {contract: {"edges", "counts"}}}`; an edge always lies at 0."""
+    """`{operator: {contract: {"edges", "counts"}}}` where a margin was counted, in this order.
+
+    An edge always lies at 0.
+    """
     return {
-        operator: {contract: merged(cells, bins) for contract, cells in contracts.items()}
-        for operator, contracts in counts.items()
+        operator: {
+            contract: merged(counts[operator][contract], bins)
+            for contract in contracts
+            if contract in counts[operator]
+        }
+        for operator in operators
+        if operator in counts
     }
 
 

@@ -7,8 +7,11 @@ memory grows with rows.
 
 import hashlib
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 import herald_jax
 from herald_jax.audit import fields
@@ -26,6 +29,7 @@ from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
 from herald_jax.pool.pool import Pool
 from herald_jax.pool.sections import Section, cut
 from herald_jax.pool.store import Entry
+from herald_jax.pool.wire import entry_from_bytes, entry_to_bytes
 
 Progress = Callable[[str, int, int], None]
 # Tables of a section times its questions are kept below this, whatever the report holds.
@@ -144,6 +148,8 @@ class Audit:
             self._sections.bounds.tolist(),
             self._setup.scale,
         ]
+        if self._base is not None:
+            parts.append(uuid.uuid4().hex)  # code has no digest: its results are its own
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def report(self) -> Report:
@@ -160,38 +166,66 @@ class Audit:
             external_base=self._base is not None,
             operator_fields=self._operator_fields,
         )
-        keys = assembly.tables.keys()
-        for done, key in enumerate(keys):
-            self._progress("estimating", done, len(keys))
+        keys = sorted(assembly.tables.keys())
+        peers = self._pool.peers
+        mine = keys[peers.index :: peers.count]
+        for done, key in enumerate(mine):
+            self._progress("estimating", done * peers.count, len(keys))
             assembly.tables.columns(key)
+        assembly.tables.share(peers)
         contents = assembly.contents(report_worst(whole, self._setup, None))
         self._progress("estimating", len(keys), len(keys))
         return Report(self._described() | contents)
 
     def _work(self) -> None:
-        total = self._pool.n_rows
-        done = 0
-        left = []
-        for number in range(len(self._sections)):
-            if self._result(number, check=True) is None:
-                left.append(number)
-            else:
-                done += self._sections.rows(number)
+        """Work every section that no process has finished."""
+        total, peers = self._pool.n_rows, self._pool.peers
+        numbers = range(len(self._sections))
+        have = np.array([self._result(at, check=True) is not None for at in numbers], bool)
+        everyone = np.stack([np.frombuffer(p, bool) for p in peers.gather(have.tobytes())])
+        left = np.flatnonzero(~everyone.any(axis=0)).tolist()
+        done = total - sum(map(self._sections.rows, left))
         self._progress("auditing", done, total)
-        for number, section in zip(left, ahead(self._load(left)), strict=True):
 
-            def advance(rows: int) -> None:
-                nonlocal done
-                done += rows
-                self._progress("auditing", done, total)
+        def advance(rows: int) -> None:
+            nonlocal done
+            done += rows * peers.count  # the others work as fast
+            self._progress("auditing", min(done, total), total)
 
+        for number, section in self._load(left):
             arrays, meta = SectionAudit(self._setup, section, self._search_progress).run(advance)
             self._pool.store.put(_name(number), self._key, arrays, meta)
         self._progress("auditing", total, total)
+        self._share_results()
 
-    def _load(self, numbers: list[int]) -> Iterator[Section]:
-        for number in numbers:
-            yield self._sections.load(number)
+    def _load(self, left: list[int]) -> Iterator[tuple[int, Section]]:
+        """The sections that fall to this process, each loaded while the one before is worked."""
+        peers = self._pool.peers
+        if peers.count == 1:
+            yield from zip(left, ahead(map(self._sections.load, left)), strict=True)
+            return
+        # A collective may not wait for another one in a second thread: no section ahead here.
+        for first in range(0, len(left), peers.count):
+            turn = left[first : first + peers.count]
+            section = self._sections.share([*turn, *[None] * (peers.count - len(turn))])
+            if section is not None:
+                yield turn[peers.index], section
+
+    def _share_results(self) -> None:
+        """Give every process the results of all."""
+        peers = self._pool.peers
+        if peers.count == 1:
+            return
+        numbers = range(len(self._sections))
+        have = np.array([self._result(at) is not None for at in numbers], bool)
+        everyone = np.stack([np.frombuffer(p, bool) for p in peers.gather(have.tobytes())])
+        for number in np.flatnonzero(~everyone.all(axis=0)).tolist():
+            holder = int(everyone[:, number].argmax())
+            mine = self._result(number) if peers.index == holder else None
+            parts = peers.gather(b"" if mine is None else entry_to_bytes(mine))
+            if self._result(number) is None:
+                arrays, meta = entry_from_bytes(parts[holder])
+                self._pool.store.put(_name(number), self._key, arrays, meta)
 
     def _search_progress(self, name: str, done: int, of: int) -> None:
         """Searches of one section; shown where it is the only one, since then they are the wait."""

@@ -7,11 +7,13 @@ wanted, and dropped again, so that memory holds one table at a time.
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from herald_jax.audit.block_tables import PARTS
 from herald_jax.audit.estimates import EMPTY, Cell, Estimator, Tally
 from herald_jax.audit.keys import LARGEST_ONLY, SELECTORS, Key, key_name, key_of
+from herald_jax.pool.peers import Peers
 from herald_jax.pool.store import Entry
 
 
@@ -81,6 +83,12 @@ class Tables:
             columns = len(self._largest.get(key_name(key), []))
             self._cells[key] = [EMPTY] * columns if tally is None else self._estimator.cells(tally)
         return self._cells[key]
+
+    def share(self, peers: Peers) -> None:
+        """Take over the cells that other processes have computed."""
+        mine = [(list(key), cells) for key, cells in self._cells.items()]
+        for part in peers.gather(msgspec.json.encode(mine)):
+            self._cells |= {tuple(key): cells for key, cells in msgspec.json.decode(part)}
 
     def table(self, key: Key, selectors: tuple[str, ...] = SELECTORS) -> dict[str, dict[str, Cell]]:
         """`{selector: {contract: CELL}}` of a table."""

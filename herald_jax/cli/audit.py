@@ -80,6 +80,15 @@ def audit(
         bool,
         typer.Option("--skip-bad-rows", help="Load the good lines of a faulty file, count others."),
     ] = False,
+    distributed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Share the work with other processes that run the same command: auto on Slurm, "
+            "GKE and TPU pods, or HOST:PORT/INDEX/COUNT.",
+            show_default=False,
+        ),
+    ] = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 1 when it holds; repeat for several."),
@@ -107,9 +116,13 @@ def audit(
     from herald_jax.cli.reports import write_reports
     from herald_jax.cli.work import index_maker, work_store
     from herald_jax.pool.load import load_pool
+    from herald_jax.pool.peers import Alone, connect
 
     sources = find_sources(logs, named)
     keep_compiled()
+    peers = connect(distributed) if distributed else Alone()
+    if peers.index:
+        quiet = True
     with progress(quiet) as draw, work_store(work, out, sources) as store:
         loaded = load_pool(
             *sources,
@@ -118,9 +131,12 @@ def audit(
             skip_bad_rows=skip_bad_rows,
             make_index=index_maker(settings, store),
             store=store,
+            peers=peers,
             progress=draw,
         )
         report = run(loaded, settings, progress=draw)
+        if peers.index:
+            return  # the first process writes and says it
         paths = write_reports(out, report)
     say_faults("skipped ", loaded.skipped)
     say_faults("", loaded.warnings)

@@ -10,6 +10,7 @@ checksums and is refused by name.
 
 import os
 import struct
+import uuid
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,7 +70,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], meta: Mapping[str, Any
         offset = _aligned(offset + array.nbytes)
     header = msgspec.json.encode(_Header(dict(meta), entries))
     header += b" " * (-(len(_MAGIC) + _LENGTHS.size + len(header)) % _ALIGNMENT)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with draft.open("wb") as file:
             file.write(_MAGIC + _LENGTHS.pack(len(header), zlib.crc32(header)) + header)

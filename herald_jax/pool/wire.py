@@ -7,6 +7,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from herald_jax.pool.store import Entry
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -17,6 +19,18 @@ def to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
         for name, array in arrays.items()
     }
     return msgspec.msgpack.encode(plain)
+
+
+def entry_to_bytes(entry: Entry) -> bytes:
+    """An entry of a store: its arrays, and what was put beside them."""
+    arrays = to_bytes({name: entry.read(name) for name in entry.names})
+    return msgspec.msgpack.encode((arrays, msgspec.json.encode(entry.meta)))
+
+
+def entry_from_bytes(data: bytes) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays and the words of an entry."""
+    arrays, meta = msgspec.msgpack.decode(data, type=tuple[bytes, bytes])
+    return from_bytes(arrays), msgspec.json.decode(meta)
 
 
 def from_bytes(data: bytes) -> Arrays:
