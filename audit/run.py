@@ -21,6 +21,7 @@ from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.examples import report_worst
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
+from herald_jax.audit.partial import Beginning, section_name, write_beginning
 from herald_jax.audit.report import SCHEMA, Report
 from herald_jax.audit.section import SectionAudit, budget_generators, wanted_candidates
 from herald_jax.audit.staging import Setup, prepare
@@ -91,6 +92,7 @@ class Audit:
         rows = max(SECTION_ROWS // self._setup.block_rows, 1) * self._setup.block_rows
         self._sections = pool.sections(cut(pool.counts, rows))
         self._key = self._digest()
+        write_beginning(pool.store, self._beginning())
 
     def _trace(self) -> None:
         """Read every part's fields off its jaxpr, before anything runs."""
@@ -152,6 +154,18 @@ class Audit:
             parts.append(uuid.uuid4().hex)  # code has no digest: its results are its own
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
+    def _beginning(self) -> Beginning:
+        """What another process needs to report on the sections that are done."""
+        return Beginning(
+            manifest=manifest_dict(self._manifest),
+            described=self._described(),
+            scale=self._setup.scale,
+            external_base=self._base is not None,
+            operator_fields=self._operator_fields,
+            key=self._key,
+            rows=[self._sections.rows(number) for number in range(len(self._sections))],
+        )
+
     def report(self) -> Report:
         """Work what is left of the sections, and put the report together."""
         self._work()
@@ -194,7 +208,7 @@ class Audit:
 
         for number, section in self._load(left):
             arrays, meta = SectionAudit(self._setup, section, self._search_progress).run(advance)
-            self._pool.store.put(_name(number), self._key, arrays, meta)
+            self._pool.store.put(section_name(number), self._key, arrays, meta)
         self._progress("auditing", total, total)
         self._share_results()
 
@@ -225,7 +239,7 @@ class Audit:
             parts = peers.gather(b"" if mine is None else entry_to_bytes(mine))
             if self._result(number) is None:
                 arrays, meta = entry_from_bytes(parts[holder])
-                self._pool.store.put(_name(number), self._key, arrays, meta)
+                self._pool.store.put(section_name(number), self._key, arrays, meta)
 
     def _search_progress(self, name: str, done: int, of: int) -> None:
         """Searches of one section; shown where it is the only one, since then they are the wait."""
@@ -233,7 +247,7 @@ class Audit:
             self._progress(f"candidates ({name})", done, of)
 
     def _result(self, number: int, *, check: bool = False) -> Entry | None:
-        return self._pool.store.get(_name(number), self._key, check=check)
+        return self._pool.store.get(section_name(number), self._key, check=check)
 
     def _described(self) -> dict[str, Any]:
         """What the report says of its settings and inputs."""
@@ -253,7 +267,3 @@ class Audit:
             "contracts": self._contracts,
             "generators": self._generators,
         }
-
-
-def _name(number: int) -> str:
-    return f"section-{number:05d}"

@@ -267,6 +267,13 @@ def warnings(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
 def gaps(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> list[str]:
     """What was not measured, each with its reason."""
     found = []
+    if partial := report.get("partial"):
+        left = partial["of_rows"] - partial["rows"]
+        found.append(
+            f"{quantity(left, 'trajectory', 'trajectories')} of {count(partial['of_rows'])} not "
+            "worked yet: this is a partial report, on the first questions in the order of their "
+            "ids, which are no random part of all."
+        )
     for reason, rows in (report.get("set_aside") or {}).items():
         if rows:
             found.append(

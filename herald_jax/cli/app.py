@@ -13,6 +13,7 @@ import typer
 import herald_jax.cli.audit as audit
 import herald_jax.cli.import_ as import_
 import herald_jax.cli.manifest as manifest
+import herald_jax.cli.partial as partial
 import herald_jax.cli.report as report
 import herald_jax.cli.sample as sample
 import herald_jax.cli.validate as validate
@@ -42,6 +43,7 @@ app.command("sample", epilog=sample.EXAMPLES)(sample.sample)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("import", epilog=import_.EXAMPLES)(import_.import_)
 app.command("manifest", epilog=manifest.EXAMPLES)(manifest.manifest)
+app.command("partial", epilog=partial.EXAMPLES)(partial.partial)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 
 
