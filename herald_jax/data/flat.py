@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from herald_jax.data import arrow_values as values_of
 from herald_jax.data.arrow_values import IrregularError
-from herald_jax.data.jsonl import read_jsonl
+from herald_jax.data.jsonl import BLOCK_BYTES, numbered_lines, read_lines
 from herald_jax.data.parquet import read_part, schema_faults, wanted_columns
 from herald_jax.data.records import Trajectory
 from herald_jax.data.sources import open_input
-from herald_jax.data.string_lists import StringLists, join_offsets, starts
+from herald_jax.data.strict import StrictLines, given
+from herald_jax.data.string_lists import StringLists, ids_of, join_offsets, starts
 from herald_jax.data.tables import is_parquet
 from herald_jax.types import Fault
 
@@ -32,6 +33,7 @@ Bool = NDArray[np.bool_]
 
 BATCH_ROWS = 65536
 
+_EXACT_LINES = 32
 _REPEATING = ("question_id", "question", "model", "pool", "citations", "candidates")
 _INT64 = (-(2**63), 2**63 - 1)
 _COUNT = (0, 2**31 - 1)
@@ -84,26 +86,29 @@ class Flat:
 
     @classmethod
     def of_records(cls, records: Sequence[Trajectory], lines: Sequence[int]) -> "Flat":
-        """Records, with the line of each."""
+        """Records, or what `StrictLines` makes of lines, with the line of each."""
         n = len(records)
         steps = list(chain.from_iterable([record.steps for record in records]))
+        rollout = [given(record.rollout, 0) for record in records]
+        selected = [given(record.selected, False) for record in records]
+        malformed = [given(record.malformed_citations, 0) for record in records]
         return cls(
             line=np.fromiter(lines, np.int64, n),
-            trajectory_id=pa.array([record.trajectory_id for record in records], pa.string()),
-            question_id=pa.array([record.question_id for record in records], pa.string()),
+            trajectory_id=ids_of([record.trajectory_id for record in records]),
+            question_id=ids_of([record.question_id for record in records]),
             question=pa.array([record.question for record in records], pa.string()),
             answer=pa.array([record.answer for record in records], pa.string()),
-            model=pa.array([record.model for record in records], pa.string()),
-            pool=pa.array([record.pool for record in records], pa.string()),
-            rollout=np.fromiter((record.rollout for record in records), np.int64, n),
-            selected=np.fromiter((record.selected for record in records), bool, n),
-            malformed=np.fromiter((record.malformed_citations for record in records), np.int32, n),
-            steps=starts(np.fromiter((len(record.steps) for record in records), np.int64, n)),
+            model=pa.array([given(record.model, "") for record in records], pa.string()),
+            pool=pa.array([given(record.pool, "") for record in records], pa.string()),
+            rollout=np.array(rollout, np.int64),
+            selected=np.array(selected, bool),
+            malformed=np.array(malformed, np.int32),
+            steps=starts(np.array([len(record.steps) for record in records], np.int64)),
             query=pa.array([step.query for step in steps], pa.string()),
-            valid=np.fromiter((step.valid for step in steps), bool, len(steps)),
-            retrieved=StringLists.of([step.retrieved for step in steps]),
-            citations=StringLists.of([record.citations for record in records]),
-            candidates=StringLists.of([record.candidates for record in records]),
+            valid=np.array([given(step.valid, True) for step in steps], bool),
+            retrieved=StringLists.of([given(step.retrieved, None) for step in steps]),
+            citations=StringLists.of([given(record.citations, None) for record in records]),
+            candidates=StringLists.of([given(record.candidates, None) for record in records]),
         )
 
     @classmethod
@@ -200,7 +205,25 @@ def _joined(parts: list[FlatBatch]) -> FlatBatch:
 
 
 def _jsonl(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
-    for batch in read_jsonl(path, Trajectory, block_rows=batch_rows):
+    decoder = StrictLines(Trajectory)
+    for block in numbered_lines(path, BLOCK_BYTES):
+        for at in range(0, len(block), batch_rows):
+            yield from _lines(str(path), block[at : at + batch_rows], decoder)
+
+
+def _lines(
+    file: str, lines: list[tuple[int, bytes]], decoder: StrictLines[Trajectory]
+) -> Iterator[FlatBatch]:
+    """Lines decoded at once; where any may hold a fault, halves, and in the end line by line."""
+    records = decoder.decode([line for _, line in lines])
+    if records is not None:
+        yield FlatBatch(Flat.of_records(records, [at for at, _ in lines]), [], len(lines))
+    elif len(lines) > _EXACT_LINES:
+        half = len(lines) // 2
+        yield from _lines(file, lines[:half], decoder)
+        yield from _lines(file, lines[half:], decoder)
+    else:
+        batch = read_lines(file, lines, Trajectory)
         yield FlatBatch(Flat.of_records(batch.records, batch.lines), batch.faults, batch.rows)
 
 

@@ -14,11 +14,12 @@ written as an escape would upset the count, and such a block takes the exact way
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
 import msgspec
+import numpy as np
 
 from herald_jax.data.checks import Digits, convert_all, read_object, reporter
 from herald_jax.data.json_faults import lone_surrogates, nonfinite, object_of
@@ -47,11 +48,7 @@ class Batch(msgspec.Struct, Generic[R]):
 
 
 def read_jsonl(
-    path: Path | str,
-    kind: type[R],
-    *,
-    block_bytes: int = BLOCK_BYTES,
-    block_rows: int | None = None,
+    path: Path | str, kind: type[R], *, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[Batch[R]]:
     """Stream the records of a JSON Lines file.
 
@@ -59,7 +56,6 @@ def read_jsonl(
         path: the file; faults name it as given.
         kind: class of the records.
         block_bytes: bytes that are read at a time, or one line if that is longer.
-        block_rows: lines in a batch at most.
 
     Yields:
         Batches in the order of the file. A line with a fault has no record; all its faults are
@@ -68,15 +64,22 @@ def read_jsonl(
     Raises:
         OSError: the file cannot be read.
     """
+    for lines in numbered_lines(path, block_bytes):
+        yield read_lines(str(path), lines, kind)
+
+
+def numbered_lines(path: Path | str, block_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
+    """Lines that are not blank, with their numbers, about `block_bytes` at a time.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     number = 0
     with open_input(path) as file:
         without_bom(file)
         while block := file.readlines(block_bytes):
-            lines = [(at, line) for at, line in enumerate(block, number + 1) if line.strip(_BLANK)]
+            yield [(at, line) for at, line in enumerate(block, number + 1) if line.strip(_BLANK)]
             number += len(block)
-            step = block_rows or max(len(lines), 1)
-            for at in range(0, len(lines), step):
-                yield read_lines(str(path), lines[at : at + step], kind)
 
 
 def first_keys(path: Path | str) -> set[str]:
@@ -110,7 +113,7 @@ def without_bom(file: IO[bytes]) -> IO[bytes]:
 def read_lines(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Batch[R]:
     """The records of numbered lines, none of them blank."""
     batch: Batch[R] = Batch([], [], [], len(lines))
-    objects = _decode_fast([line for _, line in lines])
+    objects = decode_surely([line for _, line in lines])
     if objects is not None:
         records = convert_all(objects, kind)
         if records is not None:
@@ -127,22 +130,31 @@ def read_lines(file: str, lines: list[tuple[int, bytes]], kind: type[R]) -> Batc
     return batch
 
 
-def _decode_fast(lines: list[bytes]) -> list[Any] | None:
-    """The values of the lines when it is certain that they are right, else None."""
+def decode_surely(lines: list[bytes], decode: Callable[[bytes], Any] = _decode) -> list[Any] | None:
+    """The values of the lines when it is certain that they are right, else None.
+
+    Args:
+        lines: JSON, a value each.
+        decode: makes of each what holds all its keys and values, and can be written again.
+    """
     raw = b"".join(lines)
-    if any(escape in raw for escape in _ESCAPED_COLONS):
+    if b"\\" in raw and any(escape in raw for escape in _ESCAPED_COLONS):
         return None
     try:
-        objects = [_decode(line) for line in lines]
+        objects = [decode(line) for line in lines]
         written = _encode(objects)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return objects if raw.count(b":") == written.count(b":") else None
+    return objects if _colons(raw) == _colons(written) else None
+
+
+def _colons(text: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord(":")))
 
 
 def _decode_line(line: bytes, file: str, at: int, faults: list[Fault]) -> Any:
     """The value of one line, exactly; appends its faults."""
-    fast = _decode_fast([line])
+    fast = decode_surely([line])
     if fast is not None:
         return fast[0]
     report = reporter(file, at, faults)

@@ -34,12 +34,11 @@ class StringLists:
     @classmethod
     def of(cls, lists: Sequence[list[str] | None]) -> "StringLists":
         """The same lists, None for one that was not logged."""
-        k = len(lists)
-        lengths = np.fromiter((len(items) if items else 0 for items in lists), np.int64, k)
+        lengths = np.array([len(items) if items else 0 for items in lists], np.int64)
         return cls(
-            pa.array(list(chain.from_iterable(items for items in lists if items)), pa.string()),
+            ids_of(list(chain.from_iterable([items for items in lists if items]))),
             starts(lengths),
-            np.fromiter((items is not None for items in lists), bool, k),
+            np.array([items is not None for items in lists], bool),
         )
 
     @classmethod
@@ -60,6 +59,14 @@ class StringLists:
             join_offsets([part.offsets for part in parts]),
             np.concatenate([part.logged for part in parts]),
         )
+
+
+def ids_of(names: list[str]) -> pa.Array:
+    """Arrow strings of ids; one that is an integer stands for its digits."""
+    try:
+        return pa.array(names, pa.string())
+    except pa.ArrowTypeError:
+        return pa.array(list(map(str, names)), pa.string())
 
 
 def starts(lengths: Int64) -> Int64:

@@ -209,7 +209,7 @@ class Pairs(dict):
 def test_the_fast_way_never_takes_a_repeated_key(pairs, ascii_only, colon):
     line = json.dumps(Pairs(pairs), ensure_ascii=ascii_only, separators=(",", colon)).encode()
     keys = [key for key, _ in pairs]
-    fast = jsonl._decode_fast([line])
+    fast = jsonl.decode_surely([line])
     if len(set(keys)) < len(keys):
         assert fast is None
     else:
