@@ -306,14 +306,12 @@ def generator_fields(
         BoundaryError: if it is visible and anything but the question, the trajectory's visible
             fields and the corpus reaches its candidates.
     """
+    ranks = generator.ranking is not None
+    allowed = ("index", "query", "taken") if ranks else ("proposed", "visible", "passages")
     read: set[str] = set()
     for found in trace_generator(generator, corpus, k, widths):
         if not generator.oracle:
-            boundary.require_visible(
-                f"generator {generator.name!r}",
-                found,
-                allowed=("index", "query", "taken", "proposed", "visible", "passages"),
-            )
+            boundary.require_visible(f"generator {generator.name!r}", found, allowed=allowed)
         read |= found.reads(found.outputs)
     return record_fields(read)
 

@@ -1,12 +1,9 @@
 """Cells of a report from sums per question, worked out by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from herald_jax.audit.estimates import EMPTY, Estimator, Tally
-from herald_jax.kernels.sums import LOW_BITS
 from herald_jax.manifest import Statistics
 
 SCALE = 16.0  # units of a margin per 1
@@ -14,13 +11,13 @@ SCALE = 16.0  # units of a margin per 1
 
 def tally(*columns, largest=0.5):
     """A tally from columns of (rows, successes, total margin) for each question."""
-    made = Tally(len(columns), len(columns[0]))
-    for c, column in enumerate(columns):
-        rows, successes, totals = zip(*column, strict=True)
-        made.rows[c], made.successes[c] = rows, successes
-        made.totals[c] = np.array(totals) * SCALE
-    made.largest[:] = largest
-    return made
+    rows, successes, totals = np.array(columns, np.float64).transpose(2, 0, 1)
+    return Tally(
+        rows=rows.astype(np.int32),
+        successes=successes.astype(np.int32),
+        totals=np.round(totals * SCALE).astype(np.int64),
+        largest=np.full(len(columns), largest),
+    )
 
 
 def cells(made, **settings):
@@ -135,28 +132,8 @@ def test_columns_that_saw_other_rows_have_their_own_clusters():
     assert none == EMPTY
 
 
-def sums(rows, successes, totals, largest):
-    """Sums of a block [1, G], as the kernel gives them."""
-    fixed = (np.array([totals]) * SCALE).astype(np.int64)
-    return SimpleNamespace(
-        rows=np.array([rows]),
-        successes=np.array([successes]),
-        high=fixed >> LOW_BITS,
-        low=fixed & ((1 << LOW_BITS) - 1),
-        largest=np.array([largest], np.float32),
-    )
-
-
-def test_blocks_add_up_in_any_order():
-    # Padding groups are negative; what stands there never counts.
-    blocks = [
-        (np.array([2, -1], np.int32), sums([1, 9], [0, 9], [-4096.25, 9.0], [-4096.25, 9.0])),
-        (np.array([0, 1], np.int32), sums([2, 1], [1, 1], [-1.0, 0.25], [0.5, 0.25])),
-    ]
-    found = []
-    for order in (blocks, blocks[::-1]):
-        made = Tally(1, 3)
-        for groups, part in order:
-            made.add(groups, part)
-        found.append(cells(made))
-    assert found[0] == found[1] == cells(tally([*TWO, (1, 0, -4096.25)]))
+def test_rows_that_are_alike_may_be_written_once():
+    columns = [TWO, [(2, 0, -4.0), (1, 0, -0.5)]]
+    whole = tally(*columns)
+    once = Tally(whole.rows[:1], whole.successes, whole.totals, whole.largest)
+    assert cells(once) == cells(whole) == [cells(tally(column))[0] for column in columns]

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 import tiny_audits as tiny
 
@@ -150,9 +151,16 @@ def pool_where_names_are_taken(place):
     return tiny.pool([log], passages=passages, support={"q": support})
 
 
+def name_for(of, row):
+    """The id that is made up for a row of a pool."""
+    (record,) = of.records_of(of.rows.take(np.array([row])))
+    support = of.questions.support[int(of.rows.question[row])]
+    return fake_name(record, [of.ids.decode(int(code)) for code in support], of)
+
+
 @pytest.mark.parametrize("place", ["passage", "retrieved", "cited", "support"])
 def test_a_fake_id_that_is_taken_grows_until_it_is_free(place):
-    assert fake_name(pool_where_names_are_taken(place), 0) == "fake:t__"
+    assert name_for(pool_where_names_are_taken(place), 0) == "fake:t__"
 
 
 @pytest.mark.parametrize("place", ["passage", "retrieved", "support"])
@@ -164,7 +172,7 @@ def test_the_report_shows_the_grown_name(place):
 def test_a_name_that_is_taken_elsewhere_is_free():
     # Cited by another trajectory, of another question.
     of = tiny.pool([tiny.log("t"), tiny.log("u", "r", citations=["fake:t"])])
-    assert fake_name(of, 0) == "fake:t"
+    assert name_for(of, 0) == "fake:t"
 
 
 def test_as_many_as_asked_for_and_of_equals_the_first():

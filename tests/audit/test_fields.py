@@ -49,6 +49,8 @@ def test_operators(name):
     [
         ("lexical", SLOT | {"question", "answer"}),
         ("bm25", SLOT | {"question", "answer"}),
+        # What the log proposes, without what was retrieved, cited or is no passage.
+        ("stored", SLOT | {"candidates"}),
         ("exhaustive", SLOT | {"support_ids"}),
     ],
 )

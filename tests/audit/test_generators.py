@@ -13,11 +13,17 @@ from herald_jax.audit.generators import GENERATORS, Generator
 from herald_jax.audit.operators import FAKE, GENERATOR, OPERATORS, Operator
 from herald_jax.audit.registry import Registry
 from herald_jax.kernels import edits, offers
+from herald_jax.kernels.admission import admitted
 from herald_jax.kernels.lexical import lexical_topk
 from herald_jax.search import CorpusIndex
 from herald_jax.types import BoundaryError, Edit
 
-POOL = tiny.pool([tiny.log("t")])
+PASSAGES = {"a": "Who built it", "b": "Ada built the mill", "c": "the mill", "d": ""}
+
+
+def pool():
+    """A pool of one trajectory, of which nothing was audited before."""
+    return tiny.pool([tiny.log("t")], passages=PASSAGES)
 
 
 def test_a_second_generator_of_one_name_is_an_error():
@@ -35,30 +41,36 @@ def test_a_second_generator_of_one_name_is_an_error():
         {"oracle": True},
         {"oracle": True, "ranking": lexical_topk},
         {"oracle": False, "ranking": lexical_topk, "offer": offers.one_of_each_class},
+        {"oracle": True, "admit": admitted},
+        {"oracle": False, "ranking": lexical_topk, "admit": admitted},
+        {"oracle": True, "admit": admitted, "offer": offers.one_of_each_class},
     ],
 )
-def test_a_generator_either_ranks_or_offers_from_gold_labels(parts):
+def test_a_generator_ranks_or_takes_what_is_proposed_or_offers_from_gold_labels(parts):
     with pytest.raises(ValueError, match="generator 'odd' must be"):
         Generator(name="odd", **parts)
 
 
 class Watch:
-    """What ran: texts that were ranked for, and stages that were reported."""
+    """What ran: terms that were ranked for without which passages, and stages that were told."""
 
     def __init__(self):
         self.searches = []
         self.stages = []
 
-    def rank(self, corpus, ranking, index, texts, *rest, **options):
-        self.searches.append(list(texts))
-        return RANK(corpus, ranking, index, texts, *rest, **options)
+    def rank(self, corpus, ranking, index, queries, exclude, k, **options):
+        words = list(corpus.vocabulary)
+        for row in range(len(queries)):
+            terms = [words[term] for term in queries[row].tolist()]
+            self.searches.append((terms, set(exclude[row].tolist())))
+        return RANK(corpus, ranking, index, queries, exclude, k, **options)
 
     def progress(self, stage, done, total):
         self.stages.append(stage)
 
     def refused(self, *, match):
         with pytest.raises(BoundaryError, match=match) as error:
-            run(POOL, tiny.manifest(), progress=self.progress)
+            run(pool(), tiny.manifest(), progress=self.progress)
         assert self.searches == self.stages == []
         return str(error.value)
 
@@ -94,8 +106,9 @@ def lexical_with(ranking):
 
 def test_the_planted_generator_runs_when_it_is_honest(plant, watch):
     plant(GENERATORS, "GENERATORS", lexical_with(lexical_topk))
-    report = run(POOL, tiny.manifest(), progress=watch.progress).data
-    assert watch.searches == [["who built the mill Ada"]]
+    report = run(pool(), tiny.manifest(), progress=watch.progress).data
+    # Question and answer, in order; `a` was retrieved and cited.
+    assert watch.searches == [(["who", "built", "the", "mill", "ada"], {0})]
     assert report["generators"]["lexical"]["reads"] == [
         "answer",
         "citations",
@@ -108,7 +121,7 @@ def test_the_planted_generator_runs_when_it_is_honest(plant, watch):
 
 
 def test_a_generator_that_holds_the_labels_in_its_closure_is_refused(plant, watch):
-    support = jnp.asarray(POOL.support[0])
+    support = jnp.asarray(pool().questions.support[0])
 
     def ranking(index, query, taken, *, k):
         codes, scores = lexical_topk(index, query, taken, k=k)

@@ -8,20 +8,26 @@ import tiny_audits as tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herald_jax.audit.histograms import CELLS_PER_UNIT, Histograms
+from herald_jax.audit.counts import merge
+from herald_jax.audit.histograms import CELLS_PER_UNIT, count_margins, report_margins
+
+
+def trial(margins, tie=1e-6):
+    """What is read of an operator's trial: margins [J, B]."""
+    block = SimpleNamespace(setup=SimpleNamespace(tie_tolerance=tie))
+    return SimpleNamespace(worst=np.array(margins, np.float32), block=block)
 
 
 def counted(margins, *, bins=40, tie=1e-6, blocks=1, rows=None):
-    """The histogram of one contract, its margins in several blocks."""
-    made = Histograms(("R0",), bins)
+    """The histogram of one contract, its margins in several blocks of a section."""
+    counts = {}
     values = np.array(margins, np.float32)
     rows = np.ones(len(values), bool) if rows is None else np.array(rows)
-    block = SimpleNamespace(setup=SimpleNamespace(tie_tolerance=tie))
     for part, some in zip(
         np.array_split(values, blocks), np.array_split(rows, blocks), strict=True
     ):
-        made.add("fake_id", SimpleNamespace(worst=part[None], block=block), some)
-    return made.report().get("fake_id", {}).get("R0")
+        count_margins(counts, ("R0",), "fake_id", trial([part], tie), some)
+    return report_margins(counts, ("fake_id",), ("R0",), bins).get("fake_id", {}).get("R0")
 
 
 def right_of_zero(found):
@@ -72,6 +78,34 @@ def test_only_rows_of_the_table_with_a_number_count():
     assert sum(counted(margins)["counts"]) == 2
     assert sum(counted(margins, rows=[True, True, True, False])["counts"]) == 1
     assert counted([-np.inf, np.nan]) is None
+
+
+def test_sections_may_come_in_any_order():
+    # Of the first section's rows only the second operator has a number, under one contract.
+    contracts, operators, nan = ("outcome_only", "R0"), ("fake_id", "citation_laundering"), np.nan
+    sections = [
+        {"citation_laundering": [[nan, nan], [0.5, nan]]},
+        {"fake_id": [[nan, -1.0], [0.25, 2.0]], "citation_laundering": [[0.5], [0.5]]},
+        {"fake_id": [[0.25], [nan]], "citation_laundering": [[-3.0], [0.5]]},
+    ]
+    found = []
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        whole = {}
+        for number in order:
+            counts = {}
+            for operator, margins in sections[number].items():
+                rows = np.ones(len(margins[0]), bool)
+                count_margins(counts, contracts, operator, trial(margins), rows)
+            merge(whole, counts)
+        found.append(report_margins(whole, operators, contracts, 40))
+    assert found[0] == found[1] == found[2]
+    for report in found:
+        assert list(report) == list(operators)
+        assert [list(report[operator]) for operator in operators] == [list(contracts)] * 2
+    assert {o: {c: sum(h["counts"]) for c, h in of.items()} for o, of in found[0].items()} == {
+        "fake_id": {"outcome_only": 2, "R0": 2},
+        "citation_laundering": {"outcome_only": 2, "R0": 3},
+    }
 
 
 def test_a_report_counts_the_common_rows():

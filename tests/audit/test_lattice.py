@@ -6,7 +6,7 @@ import pytest
 import tiny_audits as tiny
 
 from herald_jax.audit import lattice
-from herald_jax.audit.tables import ORACLE_WORST
+from herald_jax.audit.keys import ORACLE_WORST
 
 MANIFEST = tiny.manifest()
 U, L, F = "no_search", "cited_not_retrieved", "fake_citation"

@@ -12,7 +12,7 @@ from herald_jax.audit.selections import best, first_of, hashed_rollout, select
 def chosen(of, selection):
     """Ids of the rows that a selection takes, over all blocks."""
     return {
-        of.rows.records[row].trajectory_id
+        of.rows.name(row)
         for block in tiny.blocks(of)
         for row in block.place.rows[select(block, selection)]
     }
