@@ -12,10 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from herald_jax.data.ids import IdTable
-from herald_jax.data.pool import Pool, Rows
-from herald_jax.data.ragged import Ragged
-from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.types import NO_ANSWER, PAD
 
 Ints = NDArray[np.int32]
@@ -123,45 +119,6 @@ def near(home: Ints, offset: Ints) -> Ints:
 def cut(ids: Ints, lengths: Ints) -> Ints:
     """The first of each list, `PAD` behind."""
     return np.where(np.arange(ids.shape[1]) < lengths[:, None], ids, PAD)
-
-
-def pool(data: Synthetic) -> Pool:
-    """The same as a pool. Its strings, which no kernel reads, are one and the same everywhere."""
-    n, n_questions = len(data), len(data.support)
-    return Pool(
-        ids=IdTable([]),
-        passages=[Passage("", "")] * PASSAGES,
-        question_ids=[""] * n_questions,
-        questions=[""] * n_questions,
-        oracle=[OracleRow("", [], [])] * n_questions,
-        support=ragged(data.support),
-        gold_em=np.ones(n_questions),
-        gold_f1=np.ones(n_questions),
-        gold_tokens=np.full(n_questions, GOLD_WORDS, np.int32),
-        rows=Rows(
-            records=[Trajectory("", "", "", [], None)] * n,
-            question=data.question,
-            retrieved=ragged(data.retrieved),
-            citations=ragged(data.citations),
-            searches=data.searches,
-            invalid=data.invalid,
-            repeated=data.repeated,
-            answer_tokens=data.answer_tokens,
-            malformed=data.malformed,
-            em=(data.f1 == 1).astype(np.float64),
-            f1=data.f1,
-            is_gold=np.zeros(n, bool),
-        ),
-        set_aside={},
-        skipped=[],
-        warnings=[],
-        inputs={},
-        trajectory_files=[],
-    )
-
-
-def ragged(ids: Ints) -> Ragged:
-    return Ragged.of_lengths(ids[ids >= 0], (ids >= 0).sum(axis=1))
 
 
 def corpus() -> set[str]:
