@@ -3,28 +3,28 @@
 A synthetic corpus whose words follow Zipf's law, and queries as long as a question and its answer
 (10 to 20 tokens), made of the words of its passages. In one run, for each size of the corpus:
 
-1. the index is built, saved and opened again, and the ranking of the opened one, which audits use,
-   is compared with an exact one on a sample of queries: rank_bm25's own contributions, each rounded
-   to 1/65536, summed in integers, sorted in full;
-2. three ways are timed by turns, so that the load of the machine falls on all: this package from
-   query text, 40 passages excluded for each query; rank_bm25 from ready tokens, by get_scores and
-   argsort, for a few queries, its time scaled to the same number; bm25s from ready tokens, on all
-   processors, with numba where that is installed. The peers exclude nothing, which is less work;
-3. bm25s sums floats, so that its order of near ties is its own: how much of its top-16 is in ours
-   is counted, both with the idf of Lucene.
+1. the index is built, saved and opened again (from files that were just written: from memory), and
+   the ranking of the opened one, which audits use, is compared with an exact one on a sample of
+   queries: rank_bm25's own contributions, each rounded to 1/65536, summed in integers, sorted;
+2. three ways are timed by turns: this package from query text, 40 passages excluded for each query;
+   rank_bm25 from ready tokens, by get_scores and argsort, for a few queries, its time scaled to all
+   of them; bm25s from ready tokens, on all processors, with numba where that is installed. The
+   peers exclude nothing, which is less work;
+3. bm25s sums floats, so that its order of near ties is its own: the share of its top 16 that is in
+   ours is counted, both with the idf of Lucene.
 
 `--full` also ranks 100,000 queries against 200,000 passages, by BM25 and by shared tokens.
-Ratios are of medians over rounds. Loading reads files that were just written, from memory.
+
+  python benchmarks/bm25.py --quick
+  python benchmarks/bm25.py --passages 20000 --rounds 9
+  python benchmarks/bm25.py --full --out benchmarks/results/bm25.json
 """
 
-import argparse
+import functools
 import importlib
-import json
-import resource
-import statistics
+import itertools
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 from machine import machine
+from measured import Row, arguments, finish, lowest, medians, seconds, turns
 from rank_bm25 import BM25Okapi
 
 from herald_jax.data.ragged import Ragged
@@ -47,37 +48,6 @@ EXCLUDED = 40
 PASSAGE_TOKENS = 100
 GOALS = {20_000: 150, 200_000: 400}
 FULL_PASSAGES, FULL_QUERIES = 200_000, 100_000
-
-EXAMPLES = """examples:
-  python benchmarks/bm25.py --quick
-  python benchmarks/bm25.py --passages 20000 200000 --out benchmarks/results/bm25.json
-  python benchmarks/bm25.py --full --out benchmarks/results/bm25.json
-"""
-
-Row = dict[str, Any]
-
-
-def row(
-    name: str,
-    seconds: float,
-    detail: str,
-    *,
-    against: str = "",
-    peer_seconds: float | None = None,
-    goal: float | None = None,
-) -> Row:
-    """One line of the result; `ratio` is how many times as long the peer took."""
-    ratio = None if peer_seconds is None else peer_seconds / seconds
-    return {
-        "name": name,
-        "against": against,
-        "ratio": ratio,
-        "goal": goal,
-        "met": None if goal is None or ratio is None else ratio >= goal,
-        "seconds": seconds,
-        "peer_seconds": peer_seconds,
-        "detail": detail,
-    }
 
 
 @dataclass(frozen=True)
@@ -132,52 +102,52 @@ def exact_ranking(peer: BM25Okapi, query: Sequence[str], exclude: np.ndarray) ->
     return order[~np.isin(order, exclude)][:K].tolist()
 
 
-def seconds_of(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def gigabytes(field: str) -> float:
+    """`VmRSS`, what the process holds, or `VmHWM`, the most it held since `forget_peak`."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 2**20
+    raise OSError(f"/proc/self/status has no {field}")
 
 
-def peak_gigabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def indexed(corpus: Corpus, folder: Path) -> tuple[CorpusIndex, list[Row]]:
     """The index, opened from the file it was saved in, and what building and opening took."""
-    n = len(corpus.words)
-    before = peak_gigabytes()
-    start = time.perf_counter()
-    built = CorpusIndex(corpus.passages)
-    build = time.perf_counter() - start
-    peak = peak_gigabytes()
-    path = folder / f"{n}.index"
-    save = seconds_of(lambda: built.save(path))
-    start = time.perf_counter()
-    opened = open_index(path, corpus.passages)
-    load = time.perf_counter() - start
-    return opened, [
-        row(
-            f"index of {n:,} passages: build",
-            build,
-            f"peak {peak:.2f} GB, of which {before:.2f} GB before it (the corpus, JAX)",
+    name = f"index of {len(corpus.words):,} passages"
+    made: list[CorpusIndex] = []
+    forget_peak()
+    before = gigabytes("VmRSS")
+    build = seconds(lambda: made.append(CorpusIndex(corpus.passages)))
+    peak = gigabytes("VmHWM")
+    path = folder / f"{len(corpus.words)}.index"
+    save = seconds(lambda: made.pop().save(path))
+    load = seconds(lambda: made.append(open_index(path, corpus.passages)))
+    return made.pop(), [
+        Row(
+            name=f"{name}: build",
+            seconds=build,
+            detail=f"peak {peak:.2f} GB, {before:.2f} GB held before (the corpus, JAX)",
         ),
-        row(f"index of {n:,} passages: save", save, f"{path.stat().st_size / 1e6:.0f} MB"),
-        row(
-            f"index of {n:,} passages: open",
-            load,
-            "digest of the passages, checksums, arrays mapped",
+        Row(name=f"{name}: save", seconds=save, detail=f"{path.stat().st_size / 1e6:.0f} MB"),
+        Row(
+            name=f"{name}: open",
+            seconds=load,
+            detail="digest of the passages, checksums, arrays mapped",
             against="build",
             peer_seconds=build,
         ),
     ]
 
 
-def bm25s_retriever(corpus: Corpus) -> tuple[Callable[[], np.ndarray] | None, str]:
+def by_bm25s(corpus: Corpus) -> tuple[Callable[[], np.ndarray] | None, str]:
     """A call that answers all queries by bm25s, or None; and what it is."""
     try:
         bm25s = importlib.import_module("bm25s")
     except ImportError:
-        return None, "bm25s is not installed; pip install -e '.[bench]'"
+        return None, "bm25s is not installed: pip install -e '.[bench]'"
     try:
         importlib.import_module("numba")
         backend = "numba"
@@ -190,8 +160,8 @@ def bm25s_retriever(corpus: Corpus) -> tuple[Callable[[], np.ndarray] | None, st
         found, _ = retriever.retrieve(corpus.queries, k=K, n_threads=-1, show_progress=False)
         return found
 
-    without = "" if backend == "numba" else "; numba is not installed"
-    return answer, f"bm25s {bm25s.__version__}, {backend}, all processors{without}"
+    without = "" if backend == "numba" else " (numba is not installed)"
+    return answer, f"bm25s {bm25s.__version__}, {backend}{without}, all processors"
 
 
 def shared(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -207,46 +177,49 @@ def compare(
     n, m = len(corpus.words), len(corpus.queries)
     texts = corpus.texts
     codes, _ = index.bm25(texts, corpus.exclude, K)  # compiles
-    bm25s, about = bm25s_retriever(corpus)
-    overlap = ""
+    bm25s, about = by_bm25s(corpus)
     if bm25s is not None:
         lucene, _ = CorpusIndex(corpus.passages, variant="lucene").bm25(texts, None, K)
-        overlap = f"{shared(lucene, bm25s()):.2%} of its top {K} in ours"  # compiles
+        about += f"; {shared(lucene, bm25s()):.2%} of its top {K} in ours"  # compiles
     peer = BM25Okapi(corpus.words)
     for i in range(checked):
         if codes[i].tolist() != exact_ranking(peer, corpus.queries[i], corpus.exclude[i]):
             sys.exit(f"query {i} of seed {seed} is ranked otherwise than defined")
 
-    def by_rank_bm25(first: int) -> None:
-        for i in range(first, first + peer_queries):
-            np.argsort(peer.get_scores(corpus.queries[i % m]))[::-1][:K]
+    following = itertools.cycle(corpus.queries)
 
-    ours, theirs, others = [], [], []
-    for turn in range(rounds):
-        ours.append(seconds_of(lambda: index.bm25(texts, corpus.exclude, K)))
-        theirs.append(seconds_of(lambda: by_rank_bm25(turn * peer_queries)) * m / peer_queries)  # noqa: B023
-        if bm25s is not None:
-            others.append(seconds_of(bm25s))
+    def by_rank_bm25() -> None:
+        for query in itertools.islice(following, peer_queries):
+            np.argsort(peer.get_scores(query))[::-1][:K]
+
+    ways: dict[str, Callable[[], Any]] = {
+        "ours": lambda: index.bm25(texts, corpus.exclude, K),
+        "rank_bm25": by_rank_bm25,
+    }
+    if bm25s is not None:
+        ways["bm25s"] = bm25s
+    spent = turns(ways, rounds)
+    spent["rank_bm25"] = [second * m / peer_queries for second in spent["rank_bm25"]]
+    median = medians(spent)
     name = f"BM25 top-{K} of {n:,} passages, {m:,} queries"
-    seconds = statistics.median(ours)
-    lowest = min(b / a for a, b in zip(ours, theirs, strict=True))
     return [
-        row(
-            name,
-            seconds,
-            f"{m / seconds:,.0f} queries/s; rank_bm25 timed on {peer_queries} queries a round, "
-            f"scaled; lowest of {rounds} rounds {lowest:,.0f}x; "
-            f"{checked} rankings compared with the exact one: identical",
+        Row(
+            name=name,
+            seconds=median["ours"],
+            detail=f"{m / median['ours']:,.0f} queries/s; rank_bm25 timed on {peer_queries} "
+            f"queries a round, scaled; lowest of {rounds} rounds "
+            f"{lowest(spent['ours'], spent['rank_bm25']):,.0f}x; {checked} rankings compared with "
+            "the exact one: identical",
             against="rank_bm25",
-            peer_seconds=statistics.median(theirs),
+            peer_seconds=median["rank_bm25"],
             goal=GOALS.get(n),
         ),
-        row(
-            name,
-            seconds,
-            "; ".join(filter(None, [about, overlap])),
+        Row(
+            name=name,
+            seconds=median["ours"],
+            detail=about,
             against="bm25s",
-            peer_seconds=statistics.median(others) if others else None,
+            peer_seconds=median.get("bm25s"),
         ),
     ]
 
@@ -256,23 +229,24 @@ def full(corpus: Corpus, index: CorpusIndex) -> list[Row]:
     m = len(corpus.queries)
     texts = corpus.texts
     first, few = texts[:64], corpus.exclude.take(range(64))
+    host = seconds(lambda: prepare(index, texts, corpus.exclude))
     rows = []
     for name, rank, k in (("BM25", index.bm25, K), ("shared tokens", index.lexical, LEXICAL_K)):
         rank(first, few, k)  # compiles
-        seconds = seconds_of(lambda: rank(texts, corpus.exclude, k))  # noqa: B023
-        host = seconds_of(lambda: prepared(index, texts, corpus.exclude))
+        forget_peak()
+        spent = seconds(functools.partial(rank, texts, corpus.exclude, k))
         rows.append(
-            row(
-                f"{name}: {index.n_passages:,} passages, {m:,} queries, top-{k}",
-                seconds,
-                f"{m / seconds:,.0f} queries/s; {host / seconds:.1%} of it to encode, tell apart "
-                f"and pad queries; peak {peak_gigabytes():.2f} GB with the corpus",
+            Row(
+                name=f"{name}: {index.n_passages:,} passages, {m:,} queries, top-{k}",
+                seconds=spent,
+                detail=f"{m / spent:,.0f} queries/s; {host / spent:.1%} of it to encode, tell "
+                f"apart and pad queries; peak {gigabytes('VmHWM'):.2f} GB with the corpus",
             )
         )
     return rows
 
 
-def prepared(index: CorpusIndex, texts: list[str], exclude: Ragged) -> None:
+def prepare(index: CorpusIndex, texts: list[str], exclude: Ragged) -> None:
     """What `CorpusIndex.rank` does before the device is asked."""
     terms = index.vocabulary.encode(texts)
     searches, _ = distinct_searches(terms, exclude, index.n_passages)
@@ -281,69 +255,48 @@ def prepared(index: CorpusIndex, texts: list[str], exclude: Ragged) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--passages", type=int, nargs="+", help="sizes of the corpus (20000 and 200000)"
-    )
+    parser = arguments(__doc__)
+    parser.add_argument("--full", action="store_true", help="100,000 queries, 200,000 passages too")
+    parser.add_argument("--passages", type=int, nargs="+", help="sizes of the corpus")
     parser.add_argument("--queries", type=int, default=2048, help="queries a round, all distinct")
     parser.add_argument("--peer-queries", type=int, default=4, help="rank_bm25's queries a round")
     parser.add_argument("--rounds", type=int, default=5, help="turns of all")
     parser.add_argument("--check", type=int, default=16, help="rankings compared with exact ones")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="20,000 passages, a few queries")
-    parser.add_argument(
-        "--full", action="store_true", help="also 100,000 queries against 200,000 passages"
-    )
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    arguments = parser.parse_args()
-    if arguments.quick and arguments.full:
-        parser.error("--quick and --full exclude each other")
-    quick = {"queries": 1024, "peer_queries": 2, "rounds": 3, "check": 6} if arguments.quick else {}
-    settings = {**vars(arguments), **quick}
-    sizes = arguments.passages or ([20_000] if arguments.quick else [20_000, 200_000])
+    options = parser.parse_args()
+    if options.quick:
+        options.queries, options.peer_queries, options.rounds, options.check = 1024, 2, 3, 6
+    sizes = options.passages or ([20_000] if options.quick else [*GOALS])
     for name in ("queries", "peer_queries", "rounds", "check"):
-        if settings[name] < 1:
+        if getattr(options, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
     if min(sizes) < 1:
         parser.error("--passages must be at least 1")
+    if options.full and FULL_PASSAGES not in sizes:
+        parser.error(f"--full needs {FULL_PASSAGES} passages")
 
     before = machine()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.full:
-            corpus = zipf_corpus(FULL_PASSAGES, FULL_QUERIES, arguments.seed)
-            index, _ = indexed(corpus, Path(folder))
-            rows += full(corpus, index)
         for n in sizes:
-            corpus = zipf_corpus(n, settings["queries"], arguments.seed)
+            corpus = zipf_corpus(n, options.queries, options.seed)
             index, made = indexed(corpus, Path(folder))
             rows += made
+            if options.full and n == FULL_PASSAGES:
+                rows += full(zipf_corpus(n, FULL_QUERIES, options.seed), index)
+            checked = min(options.check, options.queries)
             rows += compare(
-                corpus,
-                index,
-                settings["peer_queries"],
-                settings["rounds"],
-                min(settings["check"], settings["queries"]),
-                arguments.seed,
+                corpus, index, options.peer_queries, options.rounds, checked, options.seed
             )
-    for one in rows:
-        said = f"{one['ratio']:,.1f}x {one['against']}" if one["ratio"] is not None else ""
-        if one["goal"] is not None:
-            said += f", goal {one['goal']}x {'met' if one['met'] else 'MISSED'}"
-        print(f"{one['name']}: {one['seconds']:.3f} s  {said}\n    {one['detail']}")
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        result = {
-            "claim": "BM25 candidates: identical ordered ids, times as fast",
-            "machine": before,
-            "passage_tokens": PASSAGE_TOKENS,
-            "query_tokens": QUERY_TOKENS,
-            "excluded_passages": EXCLUDED,
-            "rows": rows,
-        }
-        arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    finish(
+        options,
+        "BM25 candidates: identical ordered ids, and how long they take",
+        before,
+        rows,
+        passage_tokens=PASSAGE_TOKENS,
+        query_tokens=QUERY_TOKENS,
+        excluded_passages=EXCLUDED,
+    )
 
 
 if __name__ == "__main__":
