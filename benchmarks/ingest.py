@@ -28,7 +28,7 @@ from machine import compared, machine
 
 from herald_jax.data.chunk import Chunk
 from herald_jax.data.encode import Encoder
-from herald_jax.data.flat import read_flat
+from herald_jax.data.flat_files import read_flat
 from herald_jax.data.ids import IdTable
 
 EXAMPLES = """examples:

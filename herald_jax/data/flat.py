@@ -1,40 +1,28 @@
 """Trajectories of one stretch of a file as flat columns, strings still strings.
 
-This is what a Parquet file holds anyway: a regular stretch of it never becomes Python objects. Any
-other, and JSON Lines, go through their records, so that what is read and what is refused is the
-same either way. Id columns of Parquet are read with the dictionaries that their writers made: an id
-that occurs a thousand times is looked up once. Axis letters: n rows, T steps.
+This is what a Parquet file holds anyway: a regular stretch of it never becomes Python objects.
+Axis letters: n rows, T steps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from herald_jax.data import arrow_values as values_of
 from herald_jax.data.arrow_values import IrregularError
-from herald_jax.data.jsonl import BLOCK_BYTES, numbered_lines, read_lines
-from herald_jax.data.parquet import read_part, schema_faults, wanted_columns
 from herald_jax.data.records import Trajectory
-from herald_jax.data.sources import open_input
-from herald_jax.data.strict import StrictLines, given
-from herald_jax.data.string_lists import StringLists, ids_of, join_offsets, starts
-from herald_jax.data.tables import is_parquet
+from herald_jax.data.strict import given
+from herald_jax.data.string_lists import StringLists, ids_of, join_offsets, spread, starts
 from herald_jax.types import Fault
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
-BATCH_ROWS = 65536
-
-_EXACT_LINES = 32
-_REPEATING = ("question_id", "question", "model", "pool", "citations", "candidates")
 _INT64 = (-(2**63), 2**63 - 1)
 _COUNT = (0, 2**31 - 1)
 
@@ -155,6 +143,32 @@ class Flat:
             candidates=StringLists.joined([part.candidates for part in parts]),
         )
 
+    def take(self, rows: Int64) -> "Flat":
+        """Some rows, in the order given."""
+        lengths = np.diff(self.steps)[rows]
+        steps = spread(self.steps[:-1][rows], lengths)
+        chosen = {
+            name: getattr(self, name)[rows] for name in ("line", "rollout", "selected", "malformed")
+        }
+        strings = ("trajectory_id", "question_id", "question", "answer", "model", "pool")
+        return Flat(
+            **chosen,
+            **{name: values_of.taken(getattr(self, name), rows) for name in strings},
+            steps=starts(lengths),
+            query=values_of.taken(self.query, steps),
+            valid=self.valid[steps],
+            retrieved=self.retrieved.take(steps),
+            citations=self.citations.take(rows),
+            candidates=self.candidates.take(rows),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the strings, about."""
+        lists = (self.retrieved, self.citations, self.candidates)
+        strings = (self.trajectory_id, self.question_id, self.question, self.answer, self.query)
+        return sum(part.nbytes for part in (*strings, *(column.values for column in lists)))
+
 
 @dataclass(frozen=True, eq=False)
 class FlatBatch:
@@ -169,95 +183,6 @@ class FlatBatch:
     flat: Flat
     faults: list[Fault]
     rows: int
-
-
-def read_flat(path: Path | str, *, batch_rows: int = BATCH_ROWS) -> Iterator[FlatBatch]:
-    """Stream the trajectories of a file that ends in `.parquet`, or of JSON Lines.
-
-    Args:
-        path: a file of this machine or an address; faults name it as given.
-        batch_rows: rows in a batch, but for the last one, which may have fewer.
-
-    Yields:
-        Batches in the order of the file. Faults are those of `read_jsonl` and `read_parquet`.
-
-    Raises:
-        OSError: the file cannot be read.
-        pa.ArrowInvalid: it is not a Parquet file.
-    """
-    parts = _parquet(path, batch_rows) if is_parquet(path) else _jsonl(path, batch_rows)
-    waiting: list[FlatBatch] = []
-    for part in parts:
-        if waiting and sum(one.rows for one in waiting) + part.rows > batch_rows:
-            yield _joined(waiting)
-            waiting = []
-        waiting.append(part)
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(parts: list[FlatBatch]) -> FlatBatch:
-    return FlatBatch(
-        Flat.joined([part.flat for part in parts]),
-        [fault for part in parts for fault in part.faults],
-        sum(part.rows for part in parts),
-    )
-
-
-def _jsonl(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
-    decoder = StrictLines(Trajectory)
-    for block in numbered_lines(path, BLOCK_BYTES):
-        for at in range(0, len(block), batch_rows):
-            yield from _lines(str(path), block[at : at + batch_rows], decoder)
-
-
-def _lines(
-    file: str, lines: list[tuple[int, bytes]], decoder: StrictLines[Trajectory]
-) -> Iterator[FlatBatch]:
-    """Lines decoded at once; where any may hold a fault, halves, and in the end line by line."""
-    records = decoder.decode([line for _, line in lines])
-    if records is not None:
-        yield FlatBatch(Flat.of_records(records, [at for at, _ in lines]), [], len(lines))
-    elif len(lines) > _EXACT_LINES:
-        half = len(lines) // 2
-        yield from _lines(file, lines[:half], decoder)
-        yield from _lines(file, lines[half:], decoder)
-    else:
-        batch = read_lines(file, lines, Trajectory)
-        yield FlatBatch(Flat.of_records(batch.records, batch.lines), batch.faults, batch.rows)
-
-
-def _parquet(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
-    with open_input(path) as source, pq.ParquetFile(source) as plain:
-        faults = schema_faults(str(path), plain.schema_arrow, Trajectory)
-        if faults:
-            yield FlatBatch(Flat.of_records([], []), faults, plain.metadata.num_rows)
-            return
-        columns = wanted_columns(plain.schema_arrow, Trajectory)
-        row = 1
-        with pq.ParquetFile(
-            source, read_dictionary=_dictionaries(plain), metadata=plain.metadata
-        ) as file:
-            for group in range(file.num_row_groups):  # each has dictionaries of its own
-                for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
-                    flat = Flat.of_batch(batch, row)
-                    found: list[Fault] = []
-                    if flat is None:
-                        part = read_part(str(path), row, batch, Trajectory)
-                        flat, found = Flat.of_records(part.records, part.lines), part.faults
-                    yield FlatBatch(flat, found, batch.num_rows)
-                    row += batch.num_rows
-
-
-def _dictionaries(file: pq.ParquetFile) -> list[str]:
-    """Paths of the columns whose strings are likely to come again and again."""
-    paths = [file.schema.column(at).path for at in range(len(file.schema))]
-    return [
-        path
-        for path in paths
-        if path.split(".")[0] in _REPEATING
-        or (path.startswith("steps.") and "retrieved" in path.split("."))
-    ]
 
 
 def _of_columns(columns: dict[str, pa.Array], first: int, n: int) -> Flat:

@@ -64,22 +64,17 @@ def read_jsonl(
     Raises:
         OSError: the file cannot be read.
     """
-    for lines in numbered_lines(path, block_bytes):
-        yield read_lines(str(path), lines, kind)
-
-
-def numbered_lines(path: Path | str, block_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Lines that are not blank, with their numbers, about `block_bytes` at a time.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
     number = 0
     with open_input(path) as file:
         without_bom(file)
         while block := file.readlines(block_bytes):
-            yield [(at, line) for at, line in enumerate(block, number + 1) if line.strip(_BLANK)]
+            yield read_lines(str(path), not_blank(list(enumerate(block, number + 1))), kind)
             number += len(block)
+
+
+def not_blank(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The lines of which there is more than white space."""
+    return [(at, line) for at, line in lines if line.strip(_BLANK)]
 
 
 def first_keys(path: Path | str) -> set[str]:

@@ -60,6 +60,14 @@ class StringLists:
             np.concatenate([part.logged for part in parts]),
         )
 
+    def take(self, rows: Int64) -> "StringLists":
+        """Some lists, in the order given."""
+        lengths = np.diff(self.offsets)[rows]
+        places = spread(self.offsets[:-1][rows], lengths)
+        return StringLists(
+            arrow_values.taken(self.values, places), starts(lengths), self.logged[rows]
+        )
+
 
 def ids_of(names: list[str]) -> pa.Array:
     """Arrow strings of ids; one that is an integer stands for its digits."""
@@ -77,3 +85,9 @@ def starts(lengths: Int64) -> Int64:
 def join_offsets(parts: Sequence[Int64]) -> Int64:
     """Offsets of lists that are laid one after the other."""
     return starts(np.concatenate([np.diff(part) for part in parts]))
+
+
+def spread(begins: Int64, lengths: Int64) -> Int64:
+    """int64 [total]: the places of all entries of lists that begin at `begins`."""
+    offsets = starts(lengths)
+    return np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)

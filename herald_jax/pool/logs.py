@@ -6,7 +6,8 @@ from typing import Protocol
 
 import pyarrow.parquet as pq
 
-from herald_jax.data.flat import Flat, FlatBatch, read_flat
+from herald_jax.data.flat import Flat, FlatBatch
+from herald_jax.data.flat_files import read_flat
 from herald_jax.data.places import read_places
 from herald_jax.data.records import Trajectory
 from herald_jax.data.sources import Identity, identity, open_input

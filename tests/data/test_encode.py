@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from reference import hostile
 
 from herald_jax.data.encode import encode
-from herald_jax.data.flat import Flat, read_flat
+from herald_jax.data.flat import Flat
+from herald_jax.data.flat_files import read_flat
 from herald_jax.data.jsonl import read_jsonl, write_jsonl
 from herald_jax.data.parquet import write_parquet
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory

@@ -10,7 +10,8 @@ from data_strategies import trajectories
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herald_jax.data.flat import Flat, read_flat
+from herald_jax.data.flat import Flat
+from herald_jax.data.flat_files import read_flat
 from herald_jax.data.jsonl import read_jsonl, write_jsonl
 from herald_jax.data.parquet import arrow_schema, read_parquet, write_parquet
 from herald_jax.data.records import OracleRow, Step, Trajectory
