@@ -115,12 +115,11 @@ class _Block:
         self.lines = len(self.newline)
         self.bad = np.zeros(self.lines, bool)
         if self.lines < len(control):
-            ends = (found == _RETURN) & (self.data[control + 1] == _NEWLINE)
-            self._refuse(control[(found != _NEWLINE) & ~ends])
-        try:
-            pa.array([raw], pa.binary()).cast(pa.string())
-        except pa.ArrowInvalid:  # not UTF-8
-            self.bad[:] = True
+            others = control[found != _NEWLINE]
+            ends = (self.data[others] == _RETURN) & (self.data[others + 1] == _NEWLINE)
+            self._refuse(others[~ends])
+        if not _is_utf8(raw):
+            self.bad |= [not _is_utf8(line) for line in raw.split(b"\n")[:-1]]
         self._find_strings()
 
     def _refuse(self, places: Int64) -> None:
@@ -278,6 +277,14 @@ class _Block:
                 texts = [self.decoded[at] for at in strings[escaped].tolist()]
                 found = pc.replace_with_mask(found, pa.array(escaped), pa.array(texts, pa.string()))
         return found
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        pa.array([text], pa.binary()).cast(pa.string())  # Arrow checks it faster than `decode`
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _looked_up(texts: pa.Array, meanings: object) -> Int64:
