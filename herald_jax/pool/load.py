@@ -18,7 +18,7 @@ from herald_jax.data.questions import questions_of
 from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.data.sources import expand
 from herald_jax.data.tables import Table, read_table, without_clashes
-from herald_jax.pool.clashes import Clash, find_clashes
+from herald_jax.pool.clashes import find_clashes
 from herald_jax.pool.ingest import FileRows, FileSummary, Longest, ingest
 from herald_jax.pool.logs import FileLog, Log, RecordLog
 from herald_jax.pool.peers import Alone, Peers
@@ -162,9 +162,7 @@ class _Loader:
         summaries, unread, counts = self._together(found, unread, counts)
 
         names = [log.name for log in logs]
-        clashes: list[Clash] = []
-        if not unread:
-            clashes = find_clashes(found, names, partial(read_records, logs), self._peers)
+        clashes = find_clashes(found, names, partial(read_records, logs), self._peers)
         order = {name: at for at, name in enumerate(names)}
         faults = [
             *sorted(
