@@ -19,9 +19,11 @@ from herald_jax.data.imports.hotpotqa import joined
 from herald_jax.data.imports.passages import Passages, passage_ids
 from herald_jax.data.imports.source import read_objects
 from herald_jax.data.jsonl import write_jsonl
-from herald_jax.data.pool import find_pool_files, load_pool
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
+from herald_jax.data.tables import read_table
 from herald_jax.data.validate import validate_files
+from herald_jax.pool.find import find_pool_files
+from herald_jax.pool.load import load_pool
 from herald_jax.types import Fault, HeraldError, InputError
 
 Object = dict[str, Any]
@@ -603,5 +605,6 @@ def test_it_loads_beside_trajectories_of_ones_own(tmp_path: Path) -> None:
     assert list(validate_files(list(itertools.chain(*files)))) == []
     pool = load_pool(*files)
     assert (len(pool.rows), len(pool.passages), pool.set_aside) == (2, 4, {})
-    assert pool.rows.em.tolist() == [1.0, 1.0]
-    assert [node.node_id for node in pool.oracle[0].nodes] == ["1", "2", "3"]
+    assert pool.rows.table["em"].tolist() == [1.0, 1.0]
+    (label,) = read_table(files.oracle, OracleRow).records
+    assert [node.node_id for node in label.nodes] == ["1", "2", "3"]

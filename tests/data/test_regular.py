@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from herald_jax.data.imports.benchmark import import_benchmark
-from herald_jax.data.pool import load_pool
 from herald_jax.data.validate import validate_files
+from herald_jax.pool.load import load_pool
 from herald_jax.types import InputError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -11,17 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from pool_blocks import oracle_of, visible_of
 from trajectory_arrays import rules
 
-from herald_jax.data.blocks import (
-    block_widths,
-    bucket,
-    group_blocks,
-    oracle_block,
-    power_of_two,
-    visible_block,
-)
-from herald_jax.data.pool import pool_from_records
+from herald_jax.data.blocks import bucket, group_blocks, power_of_two
 from herald_jax.data.ragged import Ragged
 from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.kernels import programs
@@ -29,6 +22,7 @@ from herald_jax.kernels.exact import ExactSum
 from herald_jax.kernels.groups import group_advantages
 from herald_jax.kernels.membership import describe_labels, describe_state
 from herald_jax.kernels.sums import margin_scale, margin_totals
+from herald_jax.pool.load import pool_from_records
 from herald_jax.types import DETECTORS, PAD, Oracle, Visible
 from known_faults.cases import Case, exact, number
 
@@ -47,7 +41,6 @@ def padding_is_no_citation(case: Case, folder: Path) -> None:
     # Every row of the case, and as many and more that hold no trajectory.
     rows = np.full(2 * power_of_two(len(cited)), PAD, np.int32)
     rows[: len(cited)] = np.arange(len(cited))
-    widths = block_widths(pool)
 
     def count(visible, oracle):
         state = describe_state(visible, jnp.int32(len(passages)))
@@ -59,9 +52,7 @@ def padding_is_no_citation(case: Case, folder: Path) -> None:
             "n_valid": jnp.sum(distinct & state.real),
         }
 
-    counts = jax.vmap(count, in_axes=-1)(
-        visible_block(pool, rows, widths), oracle_block(pool, rows, widths)
-    )
+    counts = jax.vmap(count, in_axes=-1)(visible_of(pool, rows), oracle_of(pool, rows))
     for name, values in counts.items():
         assert np.asarray(values)[rows != PAD].tolist() == case.expected[name], name
         assert not np.asarray(values)[rows == PAD].any()

@@ -3,8 +3,8 @@
 from typing import Any
 
 from herald_jax.audit import run
-from herald_jax.data.pool import Pool
 from herald_jax.manifest import parse_manifest
+from herald_jax.pool.pool import Pool
 
 BARE = parse_manifest(
     {

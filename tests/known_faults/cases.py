@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from herald_jax.data.records import Trajectory
 from herald_jax.pool.load import load_pool
 from herald_jax.pool.pool import Pool
 
@@ -79,13 +80,28 @@ def one_question_each(trajectories: Sequence[Record]) -> list[Record]:
     ]
 
 
-def citation_status(pool: Pool, row: int) -> dict[str, str]:
+def ids_of_codes(pool: Pool, row: int, record: Trajectory) -> dict[int, str]:
+    """What the codes of a row stand for: those of the table, and those that are the row's own."""
+    names = dict(enumerate(pool.ids.names))
+    retrieved = [name for step in record.steps if step.executed for name in step.retrieved or []]
+    for codes, written in (
+        (pool.rows.retrieved[row], retrieved),
+        (pool.rows.citations[row], record.citations or []),
+    ):
+        for code, name in zip(codes.tolist(), written, strict=True):
+            assert names.setdefault(code, name) == name
+    assert len(set(names.values())) == len(names)
+    return names
+
+
+def citation_status(pool: Pool, row: int, record: Trajectory) -> dict[str, str]:
     """What the codes of a row say of each distinct citation, in order of first appearance."""
+    names = ids_of_codes(pool, row, record)
     status = {}
-    for code in pool.rows.citations[row]:
+    for code in pool.rows.citations[row].tolist():
         if code in pool.rows.retrieved[row]:
             word = "retrieved"
         else:
             word = "real_unretrieved" if code < pool.ids.corpus_size else "nonexistent"
-        status[pool.ids.decode(code)] = word
+        status[names[code]] = word
     return status

@@ -8,9 +8,9 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
+from pool_blocks import oracle_of, visible_of
 from trajectory_arrays import rules
 
-from herald_jax.data.blocks import block_widths, oracle_block, visible_block
 from herald_jax.data.columns import Columns
 from herald_jax.data.ids import IdTable
 from herald_jax.data.jsonl import read_jsonl
@@ -23,6 +23,7 @@ from known_faults.cases import (
     Case,
     citation_status,
     exact,
+    ids_of_codes,
     one_question_each,
     write_lines,
     written_pool,
@@ -86,8 +87,8 @@ def id_width(case: Case, folder: Path) -> None:
         [{"question_id": "q", "answers": [], "support_ids": []}],
     )
     assert len(pool.rows) == len(rows) - len(bad)
-    for row, record in enumerate(pool.rows.records):
-        assert citation_status(pool, row) == statuses[record.trajectory_id]
+    for row, record in enumerate(pool.records_of(pool.rows)):
+        assert citation_status(pool, row, record) == statuses[record.trajectory_id]
 
 
 def _logs(case: Case) -> list[dict]:
@@ -181,26 +182,27 @@ def detectors(case: Case, folder: Path) -> None:
     pool = written_pool(folder, *_detector_files(case))
     rows = pool.rows
     assert len(rows) == len(case.given["trajectories"])
-    for row, record in enumerate(rows.records):
+    for row, record in enumerate(pool.records_of(rows)):
         states = case.expected["by_trajectory"][record.trajectory_id]
         cited, got = rows.citations[row].tolist(), rows.retrieved[row].tolist()
-        gold = pool.support[rows.question[row]].tolist()
-        assert citation_status(pool, row) == states["citation_status"]
+        gold = pool.questions.support[int(rows.question[row])].tolist()
+        assert citation_status(pool, row, record) == states["citation_status"]
         assert len(cited) - len(set(cited)) == states["duplicate_citations"]
-        assert bool(rows.searches[row] == 0) == states["no_search"]
-        assert rows.invalid[row] == states["blank_queries"]
+        assert bool(rows.table["searches"][row] == 0) == states["no_search"]
+        assert rows.table["invalid"][row] == states["blank_queries"]
         keys = Counter(query_key(step.query) for step in record.steps if step.executed)
         assert sum(keys.values()) - len(keys) == states["repeated_queries"]
-        assert rows.repeated[row] == (states["repeated_queries"] > 0)
-        without = bool(rows.answer_tokens[row] > 0 and not cited)
+        assert rows.table["repeated"][row] == (states["repeated_queries"] > 0)
+        without = bool(rows.table["answer_tokens"][row] > 0 and not cited)
         assert without == states["answer_without_citation"]
         named = {
             "uncited_support": [code for code in gold if code not in cited],
             "unretrieved_support": [code for code in gold if code not in got],
             "over_retrieved": [code for code in dict.fromkeys(got) if code not in gold],
         }
+        ids = ids_of_codes(pool, row, record)
         for name, codes in named.items():
-            assert sorted(pool.ids.decode(code) for code in codes) == sorted(states[name]), name
+            assert sorted(ids[code] for code in codes) == sorted(states[name]), name
 
 
 def _fires(case: Case, name: str, answer: str | None) -> dict[str, bool]:
@@ -221,11 +223,11 @@ def _fires(case: Case, name: str, answer: str | None) -> dict[str, bool]:
 def detectors_of_arrays(case: Case, folder: Path) -> None:
     """The same through the kernels that an audit runs, row by row."""
     pool = written_pool(folder, *_detector_files(case))
-    rows, widths = np.arange(len(pool.rows), dtype=np.int32), block_widths(pool)
-    state = programs.describe(visible_block(pool, rows, widths), jnp.int32(len(pool.passages)))
-    measured = programs.measure_originals(state, oracle_block(pool, rows, widths), rules())
+    rows = np.arange(len(pool.rows), dtype=np.int32)
+    state = programs.describe(visible_of(pool, rows), jnp.int32(len(pool.passages)))
+    measured = programs.measure_originals(state, oracle_of(pool, rows), rules())
     distinct = np.asarray(state.present & state.first).sum(axis=0)
-    for row, record in enumerate(pool.rows.records):
+    for row, record in enumerate(pool.records_of(pool.rows)):
         fires = _fires(case, record.trajectory_id, record.answer)
         found = {name: bool(getattr(measured.flags, name)[row]) for name in fires}
         assert found == fires, record.trajectory_id

@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from pool_blocks import oracle_of, visible_of
 
-from herald_jax.data.blocks import block_widths, oracle_block, visible_block
 from herald_jax.data.metrics import contains, exact_match, f1
-from herald_jax.data.pool import pool_from_records
 from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.data.text import normalise
 from herald_jax.kernels.features import FeatureWeights, grounding
 from herald_jax.kernels.membership import describe_labels, describe_state
+from herald_jax.pool.load import pool_from_records
 from known_faults.cases import Case, number
 
 
@@ -57,7 +57,6 @@ def support_joint(case: Case, folder: Path) -> None:
         rules="squad",
     )
     numbers = np.arange(len(pool.rows), dtype=np.int32)
-    widths = block_widths(pool)
 
     def set_scores(visible, oracle):
         state = describe_state(visible, jnp.int32(pool.ids.corpus_size))
@@ -69,16 +68,17 @@ def support_joint(case: Case, folder: Path) -> None:
         return [grounding(state, gold.support, gold.n_support, share) for share in shares]
 
     precision, recall = jax.vmap(set_scores, in_axes=-1)(
-        visible_block(pool, numbers, widths), oracle_block(pool, numbers, widths)
+        visible_of(pool, numbers), oracle_of(pool, numbers)
     )
-    for row, record in enumerate(pool.rows.records):
+    table, support = pool.rows.table, pool.questions.support
+    for row, record in enumerate(pool.records_of(pool.rows)):
         scores = case.expected["by_trajectory"][record.trajectory_id]
-        assert pool.rows.em[row] == scores["answer_em"]
-        assert pool.rows.f1[row] == pytest.approx(number(scores["answer_f1"]), abs=1e-12)
-        has_support = bool(len(pool.support[pool.rows.question[row]]))
+        assert table["em"][row] == scores["answer_em"]
+        assert table["f1"][row] == pytest.approx(number(scores["answer_f1"]), abs=1e-12)
+        has_support = bool(len(support[int(table["question"][row])]))
         assert has_support == (scores["support_precision"] is not None)
         if has_support:
             assert precision[row] == np.float32(number(scores["support_precision"]))
             assert recall[row] == np.float32(number(scores["support_recall"]))
     mean = number(case.expected["mean_answer_f1"])
-    assert pool.rows.f1.mean() == pytest.approx(mean, abs=1e-12)
+    assert table["f1"].mean() == pytest.approx(mean, abs=1e-12)

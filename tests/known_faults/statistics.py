@@ -18,7 +18,7 @@ from herald_jax.kernels.bootstrap import (
 )
 from herald_jax.kernels.bounds import clopper_pearson, clopper_pearson_upper
 from herald_jax.kernels.programs import sum_questions
-from herald_jax.kernels.sums import margin_scale
+from herald_jax.kernels.sums import margin_scale, margin_totals
 from herald_jax.manifest import Statistics
 from known_faults.cases import Case, Record, exact, number
 
@@ -39,10 +39,14 @@ def _cell(margins: list[list[float]], **settings) -> dict:
         values[0, question * width : question * width + len(row)] = row
     bound = float(np.abs(values[np.isfinite(values)]).max(initial=0))
     scale = margin_scale(bound)
-    tally = Tally(1, len(margins))
     everything = np.ones(values.shape[1], bool)
     sums = sum_questions(values, everything, np.float32(scale), np.float32(0), width=width)
-    tally.add(np.arange(len(margins), dtype=np.int32), sums)
+    tally = Tally(
+        rows=np.asarray(sums.rows),
+        successes=np.asarray(sums.successes),
+        totals=margin_totals(sums.high, sums.low),
+        largest=np.asarray(sums.largest, np.float64).max(axis=1),
+    )
     return Estimator(Statistics(replicates=1000, **settings), scale).cells(tally)[0]
 
 
