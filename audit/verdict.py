@@ -267,7 +267,8 @@ def warnings(report: Mapping[str, Any], lattice: Lattice) -> list[str]:
 def gaps(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> list[str]:
     """What was not measured, each with its reason."""
     found = []
-    if partial := report.get("partial"):
+    partial = report.get("partial")
+    if partial and partial["rows"] < partial["of_rows"]:
         left = partial["of_rows"] - partial["rows"]
         found.append(
             f"{quantity(left, 'trajectory', 'trajectories')} of {count(partial['of_rows'])} not "

@@ -1,0 +1,1 @@
+"""Audits of many files: killed, shared by processes, measured."""
