@@ -5,7 +5,10 @@ that what is read and what is refused is the same either way. Id columns of Parq
 the dictionaries that their writers made: an id that occurs a thousand times is looked up once.
 """
 
+import os
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +18,7 @@ import pyarrow.parquet as pq
 from herald_jax.data.flat import Flat, FlatBatch
 from herald_jax.data.json_columns import read_columns
 from herald_jax.data.json_skeleton import Skeleton
-from herald_jax.data.jsonl import BLOCK_BYTES, not_blank, read_lines, without_bom
+from herald_jax.data.jsonl import not_blank, read_lines, without_bom
 from herald_jax.data.parquet import read_part, schema_faults, wanted_columns
 from herald_jax.data.records import Trajectory
 from herald_jax.data.sources import open_input
@@ -25,8 +28,10 @@ from herald_jax.types import Fault
 
 BATCH_ROWS = 65536
 BATCH_BYTES = 1 << 28
+BLOCK_BYTES = 1 << 21  # of JSON Lines at a time
 
 _EXACT_LINES = 32
+_THREADS = min(os.cpu_count() or 1, 4)  # most of the work on JSON is done without the GIL
 _REPEATING = ("question_id", "question", "model", "pool", "citations", "candidates")
 
 
@@ -69,10 +74,19 @@ def _joined(parts: list[FlatBatch]) -> FlatBatch:
 
 def _jsonl(path: Path | str, batch_rows: int) -> Iterator[FlatBatch]:
     skeleton, decoder = Skeleton(), StrictLines(Trajectory)
-    with open_input(path) as file:
+    begun: deque[Future[tuple[Flat, list[tuple[int, bytes]]]]] = deque()
+
+    def finished() -> FlatBatch:
+        flat, others = begun.popleft().result()
+        return _with_others(str(path), flat, not_blank(others), decoder)
+
+    with open_input(path) as file, ThreadPoolExecutor(_THREADS) as threads:
         for first, block in _blocks(without_bom(file), batch_rows):
-            flat, others = read_columns(block, first, skeleton)
-            yield _with_others(str(path), flat, not_blank(others), decoder)
+            begun.append(threads.submit(read_columns, block, first, skeleton))
+            if len(begun) > _THREADS:
+                yield finished()
+        while begun:
+            yield finished()
 
 
 def _blocks(file: IO[bytes], most: int) -> Iterator[tuple[int, bytes]]:

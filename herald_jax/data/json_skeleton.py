@@ -12,6 +12,7 @@ out of range) has no meaning, and the line that it stands in is read in another 
 
 import math
 import re
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -83,6 +84,7 @@ _END = {
     b"}]}\r\n": CLOSES_AND_ENDS,
 }
 _REMEMBERED = 1 << 16  # numbers make ever new heads
+_MOST_KEYS = 256  # a file with more has no fixed set of them
 
 Int64 = NDArray[np.int64]
 _Meaning = tuple[int, ...]  # key, kind, end, integer; of a tail, kind and end
@@ -90,7 +92,7 @@ _NONE: _Meaning = (0, UNKNOWN, SAME, 0)
 
 
 class Skeleton:
-    """The heads and tails of one file.
+    """The heads and tails of one file, to be asked by any number of threads.
 
     Keys have the numbers of `KEYS`, unknown ones those that follow, in the order they are met.
     """
@@ -99,6 +101,7 @@ class Skeleton:
         self._heads: dict[bytes, _Meaning] = {}
         self._tails: dict[bytes, _Meaning] = {}
         self._names = {key.name.encode(): number for number, key in enumerate(KEYS)}
+        self._lock = threading.Lock()
 
     @property
     def keys(self) -> int:
@@ -110,19 +113,37 @@ class Skeleton:
 
         The end of a string or of a list is with its tail, here it is `SAME`.
         """
-        return _meanings(texts, self._heads, self._head, 4)
+        return self._meanings(texts, self._heads, self._head, 4)
 
     def tails(self, texts: list[bytes]) -> Int64:
         """Meaning of tails, int64 [2, n]: kind, which is `STRING`, `LIST` or `UNKNOWN`, and end."""
-        return _meanings(texts, self._tails, _tail, 2)
+        return self._meanings(texts, self._tails, _tail, 2)
+
+    def _meanings(
+        self,
+        texts: list[bytes],
+        known: dict[bytes, _Meaning],
+        parse: Callable[[bytes], _Meaning],
+        width: int,
+    ) -> Int64:
+        found = []
+        for text in texts:
+            meaning = known.get(text)
+            if meaning is None:
+                with self._lock:
+                    if len(known) >= _REMEMBERED:
+                        known.clear()
+                    meaning = known[text] = parse(text)
+            found.append(meaning)
+        return np.array(found, np.int64).reshape(-1, width).T
 
     def _head(self, text: bytes) -> _Meaning:
         match = _HEAD.fullmatch(text)
         if match is None:
             return _NONE
         name, rest = match.groups()
-        if name not in self._names and self.keys >= 256:
-            return _NONE  # a file without a fixed set of keys
+        if name not in self._names and self.keys >= _MOST_KEYS:
+            return _NONE
         key = self._names.setdefault(name, len(self._names))
         kind, end, number = _value(rest)
         if key < len(KEYS):
@@ -134,23 +155,6 @@ class Skeleton:
         elif kind == INTEGER:
             number = 0
         return key, kind, end, number
-
-
-def _meanings(
-    texts: list[bytes],
-    known: dict[bytes, _Meaning],
-    parse: Callable[[bytes], _Meaning],
-    width: int,
-) -> Int64:
-    if len(known) > _REMEMBERED:
-        known.clear()
-    found = []
-    for text in texts:
-        meaning = known.get(text)
-        if meaning is None:
-            meaning = known[text] = parse(text)
-        found.append(meaning)
-    return np.array(found, np.int64).reshape(-1, width).T
 
 
 def _value(text: bytes) -> tuple[int, int, int]:
