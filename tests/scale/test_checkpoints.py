@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from scale import many_files
 
 FILES = 4

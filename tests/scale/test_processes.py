@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from scale import many_files
 
 FILES = 5

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from scale import many_files
 
 KILLS = 20
