@@ -11,7 +11,7 @@ import pytest
 from herald_jax import __version__
 from herald_jax.manifest import Manifest, load_manifest
 
-COMMANDS = ("audit", "sample", "validate", "manifest", "report", "import")
+COMMANDS = ("audit", "partial", "sample", "validate", "manifest", "report", "import")
 
 
 Herald = Callable[..., Any]
@@ -56,9 +56,10 @@ def test_runs_as_a_module() -> None:
     ("arguments", "message"),
     [
         (["bogus"], "No such command"),
-        (["audit"], "give POOL_DIR, or --trajectories, --corpus, --oracle"),
+        (["audit"], "give LOGS, or --trajectories, --corpus, --oracle"),
         (["audit", "--corpus", "c.jsonl"], "--trajectories, --oracle beside --corpus"),
-        (["audit", "pool", "--corpus", "c.jsonl"], "not both"),
+        (["audit", "none.jsonl", "--corpus", "c.jsonl"], "none.jsonl: unreadable"),
+        (["audit", "none*.jsonl"], "none*.jsonl: no_match"),
         (["audit", "pool", "--bogus"], "No such option"),
         (["audit", "pool", "--out", __file__], "is a file"),
         (["audit", "pool", "--fail-on", "insuficient"], "expected `insufficient`"),
@@ -81,6 +82,27 @@ def test_a_wrong_command_line_exits_2_and_says_why(
     assert message in done.err
     assert done.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([".", "--corpus", "c.jsonl"], "LOGS hold corpus.jsonl: drop it, or --corpus c.jsonl"),
+        (["traj*.jsonl", "oracle.jsonl"], "LOGS hold no corpus: name them with --corpus"),
+        (["corpus*"], "LOGS hold no trajectories: name them with --trajectories"),
+        (["*", "other.jsonl"], "a name and keys of none of them"),
+    ],
+)
+def test_files_of_a_kind_are_named_once_and_none_is_missing(
+    arguments: list[str], message: str, herald: Herald, tmp_path: Path
+) -> None:
+    names = ["corpus.jsonl", "oracle.jsonl", "other.jsonl", "trajectories.jsonl"]
+    for name in names:
+        (tmp_path / name).write_text("{}\n", encoding="utf-8")
+    done = herald("audit", *arguments, folder=tmp_path)
+    assert done.code == 2
+    assert message in done.err
+    assert sorted(item.name for item in tmp_path.iterdir()) == names
 
 
 def test_every_problem_of_a_manifest_is_printed(herald: Herald, tmp_path: Path) -> None:
