@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import herald_jax.cli.audit as audit
+import herald_jax.cli.encode as encode
 import herald_jax.cli.import_ as import_
 import herald_jax.cli.manifest as manifest
 import herald_jax.cli.partial as partial
@@ -39,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
+app.command("encode", epilog=encode.EXAMPLES)(encode.encode)
 app.command("sample", epilog=sample.EXAMPLES)(sample.sample)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("import", epilog=import_.EXAMPLES)(import_.import_)

@@ -1,6 +1,7 @@
 """`herald audit`: logs in, verdict and reports out."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ Examples:
   herald audit logs/ --manifest audit.toml --out nightly
   herald audit 'logs/*.parquet' --corpus corpus.parquet --oracle gold.jsonl
   herald audit s3://bucket/run-7/ --work /scratch/run-7
+  herald encode logs/ encoded && herald audit encoded
   herald audit logs/ --fail-on insufficient
   herald audit logs/ --fail-on 'R0.citation_laundering.oracle_worst.upper>0.05'
 \b
@@ -45,7 +47,8 @@ def audit(
         typer.Argument(
             metavar="LOGS...",
             help="A folder with trajectories*, corpus* and oracle*, .jsonl or .parquet; or files, "
-            "'patterns' and addresses (s3://...), told apart by name, else by keys.",
+            "'patterns' and addresses (s3://...), told apart by name, else by keys; or what "
+            "herald encode wrote.",
             show_default=False,
         ),
     ] = None,
@@ -112,23 +115,29 @@ def audit(
     from herald_jax.audit import run
     from herald_jax.audit.verdict import verdict
     from herald_jax.cli.compiled import keep_compiled
+    from herald_jax.cli.encoded import files_of_rows, find_encoded
     from herald_jax.cli.progress import progress
     from herald_jax.cli.reports import write_reports
     from herald_jax.cli.work import index_maker, work_store
+    from herald_jax.pool.encoded_load import load_encoded
     from herald_jax.pool.load import load_pool
     from herald_jax.pool.peers import Alone, connect
 
-    sources = find_sources(logs, named)
+    encoded = find_encoded(logs, named, skip_bad_rows)
+    sources = files_of_rows(encoded) if encoded else find_sources(logs, named)
+    load = (
+        partial(load_encoded, encoded)
+        if encoded
+        else partial(load_pool, *sources, skip_bad_rows=skip_bad_rows)
+    )
     keep_compiled()
     peers = connect(distributed) if distributed else Alone()
     if peers.index:
         quiet = True
     with progress(quiet) as draw, work_store(work, out, sources) as store:
-        loaded = load_pool(
-            *sources,
+        loaded = load(
             rules=settings.data.rules,
             assume_no_citations=settings.data.assume_no_citations,
-            skip_bad_rows=skip_bad_rows,
             make_index=index_maker(settings, store),
             store=store,
             peers=peers,

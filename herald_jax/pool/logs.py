@@ -16,12 +16,19 @@ from herald_jax.data.tables import digest_of, is_parquet
 _SAMPLE = 1 << 18  # bytes of a JSON Lines file by which its rows are estimated
 
 
-class Log(Protocol):
-    """Trajectories in an order of their own."""
+class Records(Protocol):
+    """Trajectories as they were logged, for those who ask for a few."""
 
     @property
     def name(self) -> str:
-        """What faults call it."""
+        """What faults call their file."""
+
+    def read(self, lines: Sequence[int]) -> dict[int, Trajectory]:
+        """The records of some lines."""
+
+
+class Log(Records, Protocol):
+    """Trajectories in an order of their own."""
 
     def identity(self) -> Identity:
         """What tells that it has not changed, without reading it."""
@@ -31,9 +38,6 @@ class Log(Protocol):
 
     def batches(self) -> Iterator[FlatBatch]:
         """Its rows, a stretch at a time."""
-
-    def read(self, lines: Sequence[int]) -> dict[int, Trajectory]:
-        """The records of some lines."""
 
     def estimated_rows(self) -> int:
         """About how many rows there are, for progress."""

@@ -17,7 +17,7 @@ from herald_jax.data.ids import IdTable
 from herald_jax.data.questions import Questions
 from herald_jax.data.records import Passage, Trajectory
 from herald_jax.pool.ingest import FileRows, Longest
-from herald_jax.pool.logs import Log
+from herald_jax.pool.logs import Records
 from herald_jax.pool.peers import Peers
 from herald_jax.pool.rows import Rows
 from herald_jax.pool.sections import Names, Places, Section, Sections
@@ -63,7 +63,7 @@ class Pool:
     skipped: list[Fault]
     warnings: list[Fault]
     inputs: dict[str, dict[str, str | int]]
-    logs: Sequence[Log]
+    logs: Sequence[Records]
     store: Store
     key: str
     peers: Peers
@@ -113,7 +113,7 @@ class Pool:
         return [found[place] for place in places]
 
 
-def read_records(logs: Sequence[Log], places: Sequence[Place]) -> dict[Place, Trajectory]:
+def read_records(logs: Sequence[Records], places: Sequence[Place]) -> dict[Place, Trajectory]:
     """Rows of some files, read again; each file is opened once."""
     lines: dict[int, list[int]] = {}
     for file, line in sorted(set(places)):
