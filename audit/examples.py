@@ -58,8 +58,8 @@ class Worst:
         of_operator = self._worst.setdefault(operator, {})
         for j, contract in enumerate(self._contracts):
             counted = np.flatnonzero(rows & np.isfinite(margins[j]))
-            order = np.lexsort((numbers[counted], -margins[j, counted]))[: self._keep]
-            new = [(-float(margins[j, at]), int(numbers[at])) for at in counted[order]]
+            kept = counted[largest(margins[j, counted], self._keep)]
+            new = [(-float(margins[j, at]), int(numbers[at])) for at in kept]
             so_far = of_operator.get(contract, [])
             of_operator[contract] = heapq.nsmallest(self._keep, so_far + new)
 
@@ -69,6 +69,19 @@ class Worst:
         rows = self._section.rows.take(np.searchsorted(self._section.numbers, numbers))
         arrays = {f"{ROWS}{name}": array for name, array in rows.packed().items()}
         return self._worst, arrays | {f"{ROWS}numbers": numbers}
+
+
+def largest(values: npt.NDArray[np.float32], most: int) -> npt.NDArray[np.intp]:
+    """Places of the largest values, the first among equals; in no particular order.
+
+    A block's trajectories stand in the order of their numbers, so that the first of equal margins
+    has the lowest number.
+    """
+    if len(values) <= most:
+        return np.arange(len(values))
+    least = np.partition(values, len(values) - most)[len(values) - most]
+    above = np.flatnonzero(values > least)
+    return np.concatenate([above, np.flatnonzero(values == least)[: most - len(above)]])
 
 
 def report_worst(

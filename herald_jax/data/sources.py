@@ -72,7 +72,11 @@ def expand(paths: Sequence[Path | str]) -> list[str]:
     found: list[str] = []
     faults: list[Fault] = []
     for path in map(str, paths):
-        matches = _matches(path)
+        try:
+            matches = _matches(path)
+        except OSError as error:
+            faults.append(_not_listed(path, error))
+            continue
         if not matches:
             faults.append(
                 Fault(
@@ -89,6 +93,18 @@ def expand(paths: Sequence[Path | str]) -> list[str]:
     if faults:
         raise InputError(faults)
     return list(dict.fromkeys(found))
+
+
+def _not_listed(path: str, error: OSError) -> Fault:
+    return Fault(
+        file=path,
+        line=0,
+        field="",
+        code="unreadable",
+        expected="a file, or a folder or pattern that can be listed",
+        got=str(error),
+        remedy="check the address, and that what fsspec needs for it is installed",
+    )
 
 
 def folder_files(folder: Path | str) -> list[str] | None:
