@@ -1,6 +1,7 @@
-"""From log files to integer arrays: records, readers, text rules, id tables, blocks.
+"""From log files to integers: records, readers, text rules, answer metrics, id tables.
 
-A file becomes typed records (`records`, `jsonl`, `parquet`), the records of three kinds of file
-become a `Pool` (`pool`) of sorted rows and ragged integer columns (`ids`, `columns`), and a
-selection of its rows becomes padded arrays of one fixed shape (`blocks`). SPEC sections 1, 2, 13.
+Corpus and oracle become typed records (`records`, `jsonl`, `parquet`). Trajectories become flat
+columns of strings (`flat`) and these chunks of integers (`encode`, `chunk`), a stretch of a file at
+a time. Arrays that outlive a process lie in files of their own (`arrays_file`). SPEC sections 1, 2
+and 13.
 """
