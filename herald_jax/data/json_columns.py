@@ -11,6 +11,7 @@ Axis letters: L lines, S strings in them, K of these that are keys.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -44,7 +45,9 @@ Bool = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 _NEWLINE, _RETURN, _QUOTE, _COLON, _BACKSLASH, _BRACE = b'\n\r":\\{'
-_BETWEEN = {4: b'", "', 3: b'","'}  # two strings of a list, by the length of the gap
+# What stands between two strings of a list, as little-endian numbers.
+_COMMA_SPACE = int.from_bytes(b'", "', "little")
+_COMMA = int.from_bytes(b'","', "little")
 _REQUIRED = [KEY[name] for name in ("trajectory_id", "question_id", "question", "steps", "answer")]
 
 _decode_string = msgspec.json.Decoder(str).decode
@@ -98,9 +101,17 @@ class _Keys:
     step: Int64
     opens: Bool
 
+    @cached_property
+    def _by_key(self) -> tuple[Int64, Int64]:
+        """Places in the order of their keys, and where each key of the record begins in it."""
+        key = self.key.astype(np.uint16)  # sorted by radix
+        order = np.argsort(key, kind="stable")
+        return order, np.searchsorted(key[order], np.arange(len(KEYS) + 1))
+
     def of(self, name: str) -> Int64:
         """Where a key of the record comes."""
-        return np.flatnonzero(self.key == KEY[name])
+        order, begins = self._by_key
+        return order[begins[KEY[name]] : begins[KEY[name] + 1]]
 
 
 class _Block:
@@ -109,13 +120,12 @@ class _Block:
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
         self.data: Bytes = np.frombuffer(raw, np.uint8)
-        control = np.flatnonzero(self.data < ord(" "))
-        found = self.data[control]
-        self.newline = control[found == _NEWLINE]
+        self.newline = np.flatnonzero(self.data == _NEWLINE)
         self.lines = len(self.newline)
         self.bad = np.zeros(self.lines, bool)
-        if self.lines < len(control):
-            others = control[found != _NEWLINE]
+        control = self.data < ord(" ")
+        if np.count_nonzero(control) > self.lines:
+            others = np.flatnonzero(control & (self.data != _NEWLINE))
             ends = (self.data[others] == _RETURN) & (self.data[others + 1] == _NEWLINE)
             self._refuse(others[~ends])
         if not _is_utf8(raw):
@@ -212,31 +222,24 @@ class _Block:
         step = np.cumsum(opens) - 1
         self._check_counts(line, key, level, step, skeleton.keys)
         self._decode_escapes()
-        good = ~self.bad[line]
-        step = np.cumsum(opens[good]) - 1
-        return _Keys(
-            string[good],
-            line[good],
-            key[good],
-            kind[good],
-            number[good],
-            strings[good],
-            step,
-            opens[good],
-        )
+        if self.bad.any():
+            good = ~self.bad[line]
+            string, line, key, kind = string[good], line[good], key[good], kind[good]
+            number, strings, opens = number[good], strings[good], opens[good]
+            step = np.cumsum(opens) - 1
+        return _Keys(string, line, key, kind, number, strings, step, opens)
 
     def _check_lists(self) -> None:
         """Refuse lines in which two strings follow upon each other but by a comma."""
         value = ~self.is_key
         at = np.flatnonzero(value[:-1] & value[1:])
-        gaps = self.begin[at + 1] - self.end[at]
-        fine = np.zeros(len(at), bool)
+        gaps = (self.begin[1:] - self.end[:-1])[at]
         words = np.ndarray(max(len(self.raw) - 3, 0), "<u4", self.raw, strides=(1,))
         found = words[self.end[at]]
-        for length, text in _BETWEEN.items():
-            mask = (1 << 8 * length) - 1
-            fine |= (gaps == length) & (found & mask == int.from_bytes(text, "little"))
-        self.bad[self.line[at[~fine]]] = True
+        fine = (gaps == 4) & (found == _COMMA_SPACE)
+        if not fine.all():
+            fine |= (gaps == 3) & (found & 0xFFFFFF == _COMMA)
+            self.bad[self.line[at[~fine]]] = True
 
     def _check_counts(
         self, line: Int64, key: Int64, level: Int64, step: Int64, n_keys: int
@@ -280,8 +283,10 @@ class _Block:
 
 
 def _is_utf8(text: bytes) -> bool:
+    """Arrow checks it faster than `decode`."""
+    ends = pa.py_buffer(np.array([0, len(text)], np.int64))
     try:
-        pa.array([text], pa.binary()).cast(pa.string())  # Arrow checks it faster than `decode`
+        pa.LargeStringArray.from_buffers(1, ends, pa.py_buffer(text)).validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
