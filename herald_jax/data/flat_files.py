@@ -31,7 +31,8 @@ BATCH_BYTES = 1 << 28
 BLOCK_BYTES = 1 << 21  # of JSON Lines at a time
 
 _EXACT_LINES = 32
-_THREADS = min(os.cpu_count() or 1, 4)  # most of the work on JSON is done without the GIL
+# Of JSON, which is most of its time read without the GIL; one core is for who takes the rows.
+_THREADS = max(1, min((os.cpu_count() or 1) - 1, 4))
 _REPEATING = ("question_id", "question", "model", "pool", "citations", "candidates")
 
 
