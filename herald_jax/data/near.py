@@ -170,7 +170,8 @@ def _passage_ids(
     for row in oracle.records:
         names.update(row.support_ids, *(node.support_ids for node in row.nodes))
     for record in trajectories.records:
-        names.update(record.citations or (), *(step.retrieved or () for step in record.steps))
+        names.update(*(step.retrieved or () for step in record.steps))
+        names.update(record.citations or (), record.candidates or ())
     return names
 
 
@@ -195,6 +196,8 @@ def _of_passages(table: Table[Trajectory]) -> Iterator[Mention]:
                 yield name, file, line, "steps.retrieved"
         for name in record.citations or ():
             yield name, file, line, "citations"
+        for name in record.candidates or ():
+            yield name, file, line, "candidates"
 
 
 def _of_questions(table: Table[OracleRow] | Table[Trajectory]) -> Iterator[Mention]:

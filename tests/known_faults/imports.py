@@ -7,11 +7,11 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-import pyarrow.parquet as pq
+from flat_records import records_of
 from pool_blocks import oracle_of, visible_of
 from trajectory_arrays import rules
 
-from herald_jax.data.columns import Columns
+from herald_jax.data.flat_files import read_flat
 from herald_jax.data.ids import IdTable
 from herald_jax.data.jsonl import read_jsonl
 from herald_jax.data.parquet import read_parquet, write_parquet
@@ -106,18 +106,17 @@ def _three_states(case: Case, folder: Path) -> dict[str, dict[str, bool | None]]
     again = [r for b in read_parquet(folder / "records.parquet", Trajectory) for r in b.records]
     assert again == records
 
-    columns = Columns.of_records(again, IdTable([]), IdTable([]))
-    pq.write_table(columns.to_table(), folder / "columns.parquet")
-    columns = Columns.of_table(pq.read_table(folder / "columns.parquet"))
+    (batch,) = read_flat(folder / "records.parquet")
+    columns = records_of(batch.flat).values()
     without = [
-        bool(columns.answer_tokens[row] > 0 and not len(columns.citations[row])) if known else None
-        for row, known in enumerate(columns.citations_logged)
+        None if row.citations is None else bool((row.answer or "").split() and not row.citations)
+        for row in columns
     ]
     unretrieved = [
-        bool(set(columns.citations[row].tolist()) - set(columns.returned[row].tolist()))
-        if known
+        bool(set(row.citations) - {n for s in row.steps if s.executed for n in s.retrieved})
+        if row.logged
         else None
-        for row, known in enumerate(columns.logged)
+        for row in columns
     ]
     return {
         record.trajectory_id: {"answer_without_citation": a, "cites_unretrieved": u}
