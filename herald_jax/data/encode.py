@@ -85,11 +85,17 @@ class Encoder:
         known: Bool = question >= 0
         rows = np.flatnonzero(logged & known)
 
+        def strings(column: pa.Array) -> pa.Array:
+            return column if len(rows) == len(flat) else taken(column, rows)
+
+        def lists(column: Ragged) -> Ragged:
+            return column if len(rows) == len(flat) else column.take(rows)
+
         question = question[rows]
-        answer = taken(flat.answer, rows)
-        name_ends, name_bytes = utf8(plain(taken(flat.trajectory_id, rows)))
-        model, models = _numbered(taken(flat.model, rows))
-        pool, pools = _numbered(taken(flat.pool, rows))
+        answer = strings(flat.answer)
+        name_ends, name_bytes = utf8(plain(strings(flat.trajectory_id)))
+        model, models = _numbered(strings(flat.model))
+        pool, pools = _numbered(strings(flat.pool))
         searches = _per_row(executed, flat.steps)
         answered, answers = encoded(answer)
         em, f1 = self._golds.scores(answers, answered, question)
@@ -103,9 +109,9 @@ class Encoder:
             model=model,
             pool=pool,
             selected=flat.selected[rows],
-            retrieved=_returned(retrieved, executed, flat.steps).take(rows),
-            citations=citations.take(rows),
-            candidates=candidates.take(rows),
+            retrieved=lists(_returned(retrieved, executed, flat.steps)),
+            citations=lists(citations),
+            candidates=lists(candidates),
             candidates_logged=flat.candidates.logged[rows],
             searches=searches[rows],
             invalid=(np.diff(flat.steps) - searches).astype(np.int32)[rows],

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from herald_jax.data.strings import codes_of, utf8
+from herald_jax.data.strings import compact, numbers, utf8
 
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
@@ -35,9 +35,10 @@ def hash_strings(strings: pa.Array) -> UInt64:
     Returns:
         uint64 [n]. Null has a hash of its own, unlike that of "".
     """
-    codes, distinct = codes_of(strings)
-    if distinct is not strings:
-        return np.append(hash_strings(distinct), _avalanche(np.array([_NULL])))[codes]
+    strings = compact(strings)
+    if pa.types.is_dictionary(strings.type):
+        of_values = hash_strings(strings.dictionary)
+        return np.append(of_values, _avalanche(np.array([_NULL])))[numbers(strings.indices)]
     offsets, data = utf8(strings)
     lengths = np.diff(offsets)
     out = _hash_short(offsets[:-1], lengths, data)

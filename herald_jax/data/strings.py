@@ -10,19 +10,11 @@ from herald_jax.data.ragged import Int32
 Int64 = NDArray[np.int64]
 
 
-def codes_of(strings: pa.Array) -> tuple[Int32, pa.Array]:
-    """The distinct values that the column itself keeps, and which one each entry has.
-
-    Args:
-        strings: n strings, nulls allowed.
-
-    Returns:
-        int32 [n] indices into the values, -1 for null, and the values; of a plain column
-        0 .. n-1 and the column itself.
-    """
-    if not pa.types.is_dictionary(strings.type):
-        return np.arange(len(strings), dtype=np.int32), strings
-    return numbers(strings.indices), strings.dictionary
+def compact(strings: pa.Array) -> pa.Array:
+    """The same strings, without a dictionary that is longer than they are."""
+    if pa.types.is_dictionary(strings.type) and len(strings) < len(strings.dictionary):
+        return plain(strings)
+    return strings
 
 
 def numbers(indices: pa.Array) -> Int32:
@@ -39,6 +31,7 @@ def plain(strings: pa.Array) -> pa.Array:
 
 def encoded(strings: pa.Array) -> tuple[Int32, pa.Array]:
     """Codes of strings, -1 for null, and the distinct values; some of these may not occur."""
+    strings = compact(strings)
     if not pa.types.is_dictionary(strings.type):
         strings = strings.dictionary_encode()
     return numbers(strings.indices), strings.dictionary
@@ -54,11 +47,11 @@ def found_in(strings: pa.Array, values: pa.Array) -> Int32:
     Returns:
         int32 [n].
     """
-    if pa.types.is_dictionary(strings.type) and len(strings) < len(strings.dictionary):
-        strings = plain(strings)
-    codes, distinct = codes_of(strings)
-    found = numbers(pc.index_in(distinct, value_set=values))
-    return found if distinct is strings else np.append(found, np.int32(-1))[codes]
+    strings = compact(strings)
+    if not pa.types.is_dictionary(strings.type):
+        return numbers(pc.index_in(strings, value_set=values))
+    found = numbers(pc.index_in(strings.dictionary, value_set=values))
+    return np.append(found, np.int32(-1))[numbers(strings.indices)]
 
 
 def utf8(strings: pa.Array) -> tuple[Int64, NDArray[np.uint8]]:
