@@ -1,5 +1,7 @@
 """Flat columns: the same rows and the same faults, by whatever way a file is read."""
 
+import threading
+
 import fsspec
 import msgspec
 import pyarrow as pa
@@ -7,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from chunks import Audit, check
 from data_strategies import trajectories
+from flat_records import records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herald_jax.data import flat_files
 from herald_jax.data.flat import Flat
 from herald_jax.data.flat_files import read_flat
 from herald_jax.data.jsonl import read_jsonl, write_jsonl
@@ -270,3 +274,49 @@ def test_a_file_without_rows(tmp_path):
     assert (
         list(read_flat(tmp_path / "rows.jsonl")) == list(read_flat(tmp_path / "rows.parquet")) == []
     )
+
+
+def test_batches_are_bounded_in_bytes(tmp_path, monkeypatch):
+    records = [
+        msgspec.structs.replace(RECORDS[0], trajectory_id=f"t{n}", answer=f"{n}" * 1000)
+        for n in range(40)
+    ]
+    files = (tmp_path / "rows.jsonl", tmp_path / "rows.parquet")
+    write_jsonl(files[0], records)
+    write_parquet(files[1], records, Trajectory)
+    monkeypatch.setattr(flat_files, "BATCH_BYTES", 10_000)
+    monkeypatch.setattr(flat_files, "BLOCK_BYTES", 3_000)
+    for path in files:
+        parts = list(read_flat(path))
+        assert len(parts) > 3
+        assert max(part.flat.nbytes for part in parts) < 20_000
+        found = [row for part in parts for row in records_of(part.flat).items()]
+        assert found == list(enumerate(records, 1))
+
+
+def test_dictionaries_that_writers_gave_up(tmp_path):
+    records = [
+        msgspec.structs.replace(RECORDS[0], question_id=f"a rather long question id {n}")
+        for n in range(3000)
+    ]
+    path = tmp_path / "rows.parquet"
+    pq.write_table(
+        table(records), path, dictionary_pagesize_limit=200, data_page_size=500, row_group_size=2000
+    )
+    for batch_rows in (700, 65536):
+        rows = [
+            row
+            for part in read_flat(path, batch_rows=batch_rows)
+            for row in records_of(part.flat).items()
+        ]
+        assert rows == list(enumerate(records, 1))
+
+
+def test_a_reader_may_stop_early(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    write_jsonl(path, RECORDS * 50)
+    before = threading.active_count()
+    batches = read_flat(path, batch_rows=3)
+    assert len(next(batches).flat) == 3
+    batches.close()
+    assert threading.active_count() == before
