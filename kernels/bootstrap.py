@@ -3,11 +3,31 @@
 The rows of one question share the question, so the question is what a replicate draws: n clusters
 with replacement, all rows of a cluster each time it is drawn. With c_i the number of times that
 cluster i is drawn, a replicate of a mean is sum_i c_i x_i / n and one of a ratio
-sum_i c_i x_i / sum_i c_i y_i, both sums over the same draws.
+sum_i c_i x_i / sum_i c_i y_i, both sums over the same draws. The counts c are multinomial: n draws,
+each cluster with probability 1/n. What is reported of a column is its own interval, so columns need
+not share their draws, and each takes the cheapest of these ways, by rules that look at the column
+and n alone:
 
-The counts c come from a counter-based stream (`kernels.draws`) and their products with the columns
-from exact integer sums (`kernels.limbs`); hence the replicates are the same to the last bit for
-any block of replicates, any device and any number of devices.
+0. A column whose clusters all have the same value v draws nothing: every replicate is v. Of
+   columns that are equal one is worked out.
+1. *Values*. Beyond `columns.FEW_FROM` clusters, a column with at most n / `CLUSTERS_A_VALUE`
+   distinct values (pairs of value and weight for a ratio) counts the draws of the values, not of
+   the clusters. Clusters with equal values give a replicate the same terms, and a value that m
+   clusters have is drawn with probability m/n: the counts of the values are multinomial too
+   (`kernels.multinomial`). The cost hardly grows with n.
+2. *Indices*. Up to `resample.INDICES` clusters, n uniform indices are drawn and counted, which is
+   the definition.
+3. *Batches*. Beyond, the clusters have independent Poisson counts, which given their total are
+   multinomial, and uniform indices make up for the draws that are missing; above `resample.TILE`
+   clusters so for each tile of them, among which the draws have been shared out by 1.
+
+The columns of 2 or 3 share their draws and are summed by one product of matrices. The rule of 1
+stands where a value costs about as much as a thousand clusters of one more column of 3.
+
+Draws come from a counter-based stream of integers (`kernels.draws`, `kernels.poisson`), and sums
+over draws are exact (`kernels.limbs`). Hence the replicates are the same to the last bit for any
+block of replicates, any device and any number of devices, and a column's do not depend on the
+columns beside it. Under 1 they do not depend on the order of the clusters either.
 
 Percentiles follow the inverse distribution function (B. Efron and R. Tibshirani, An Introduction
 to the Bootstrap, 1993, section 13.3): percentile p of B replicates is the ceil(p B)-th smallest.
@@ -15,61 +35,18 @@ to the Bootstrap, 1993, section 13.3): percentile p of B replicates is the ceil(
 
 import math
 from fractions import Fraction
-from functools import partial
 
-import chex
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from herald_jax.kernels.draws import MAX_INDICES, draw_indices, replicate_keys, seed_words
+from herald_jax.kernels.columns import LARGEST, Column, each, plan_columns
+from herald_jax.kernels.distinct import few_distinct
+from herald_jax.kernels.draws import MAX_INDICES, seed_words
 from herald_jax.kernels.exact import ExactSum
-from herald_jax.kernels.limbs import split_columns
+from herald_jax.kernels.limbs import BASE, FixedPoint, signed_digits
+from herald_jax.kernels.multinomial import resampled_categories
+from herald_jax.kernels.resample import row_sums
 
-# A column whose values agree this closely (relative to its peak) is constant: what is left is the
-# rounding of the caller's own sums and means.
-ROUNDING = 2.0**-44
-LARGEST = 2.0**900  # sums of 2^20 such values are far from overflow
-
-
-@partial(jax.jit, static_argnames="block")
-def resampled_sums(
-    digits: jax.Array, n: jax.Array, seed: jax.Array, first: jax.Array, *, block: int
-) -> jax.Array:
-    """Sums of the rows that each of `block` consecutive replicates draws.
-
-    out[r, l] = sum_i c[r, i] digits[i, l], c[r, i] the times that replicate first + r draws row i.
-
-    Args:
-        digits: float32 [N, L], integers in rows 0 .. n - 1 and 0 in all others; N > n.
-        n: uint32 [], rows to draw from and draws of a replicate.
-        seed: uint32 [2], from `draws.seed_words`.
-        first: uint32 [], number of the first replicate.
-        block: replicates.
-
-    Returns:
-        float32 [block, L], exact when n * max |digits| <= 2^24.
-    """
-    chex.assert_rank([digits, n, first], [2, 0, 0])
-    chex.assert_type([digits, n, first], [jnp.float32, jnp.uint32, jnp.uint32])
-    rows = digits.shape[0]
-    draw = jnp.arange(rows, dtype=jnp.uint32)
-    replicate = first + jnp.arange(block, dtype=jnp.uint32)
-    keys = jax.vmap(replicate_keys, in_axes=(None, 0))(seed, replicate)
-    # Without the barrier XLA on CPU works the keys out again for every draw.
-    offset, key = jax.lax.optimization_barrier(keys)
-    drawn = jax.vmap(draw_indices, in_axes=(0, 0, None, None))(offset, key, draw, n)
-    # Draws beyond the n-th fall on row n, which holds zeros.
-    drawn = jnp.where((draw < n)[None, :], drawn, n.astype(jnp.int32))
-    # One flat scatter into bytes: XLA on CPU runs it faster than one with two indices, and bytes
-    # stay in the cache. A row is drawn more than 255 times with probability below 1 / 256!; the
-    # count of row n may wrap, but multiplies zeros.
-    drawn += rows * jnp.arange(block, dtype=jnp.int32)[:, None]
-    counts = jnp.zeros(block * rows, jnp.uint8)
-    counts = counts.at[drawn.reshape(-1)].add(jnp.uint8(1), mode="promise_in_bounds")
-    counts = counts.reshape(block, rows).astype(jnp.float32)
-    # HIGHEST keeps accelerators from rounding the factors to fewer bits than float32 has.
-    return jnp.dot(counts, digits, precision=jax.lax.Precision.HIGHEST)
+FEW = 4096  # distinct values whose exact sum is cheaper than that of the values
 
 
 def bootstrap_intervals(
@@ -80,7 +57,7 @@ def bootstrap_intervals(
     replicates: int = 5000,
     level: float = 0.95,
 ) -> np.ndarray:
-    """Percentile intervals of D statistics, all from the same draws.
+    """Percentile intervals of D statistics.
 
     Args:
         numerator: float64 [n, D], values of n clusters.
@@ -99,11 +76,17 @@ def bootstrap_intervals(
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1, got {level}")
-    values = bootstrap_replicates(numerator, denominator, seed=seed, replicates=replicates)
+    numerator, denominator = _checked(numerator, denominator)
+    values, which = _replicates(numerator, denominator, seed, replicates, None)
     # In fractions of the level as it is written: in floats 0.025 * 5000 would come out as 126.
     tail = (1 - Fraction(str(level))) / 2
     ranks = [math.ceil(p * replicates) - 1 for p in (tail, 1 - tail)]
-    ends: np.ndarray = np.partition(values.T, ranks, axis=1)[:, ranks]
+    # One rank at a time: NumPy has vector code for that only.
+    drawn = np.stack([np.partition(values, rank, axis=1)[:, rank] for rank in ranks], axis=1)
+    ends = np.empty((len(which), 2))
+    ends[which >= 0] = drawn[which[which >= 0]]
+    constant = which < 0
+    ends[constant] = point_estimates(numerator[:, constant], denominator)[:, None]
     return ends
 
 
@@ -115,14 +98,14 @@ def bootstrap_replicates(
     replicates: int = 5000,
     block: int | None = None,
 ) -> np.ndarray:
-    """The replicates themselves.
+    """The replicates themselves; those of different columns need not come from the same draws.
 
-    The columns enter as fixed point (`limbs.split_columns`): a value is off by less than 1e-8 of
+    The columns enter as fixed point (`limbs.fixed_point`): a value is off by less than 1e-8 of
     the largest absolute value of its column, and by nothing when the column's values are
     multiples of 2^-26 of it, or shares of at most 16 rows.
 
     Args:
-        numerator: float64 [n, D], values of n clusters, 2 <= n <= 2^20.
+        numerator: float64 [n, D], values of n clusters, 2 <= n <= 2^24.
         denominator: float64 [n], positive weights of the clusters, or None for means.
         seed: 0 .. 2^64 - 1.
         replicates: number of replicates, at least 1.
@@ -133,35 +116,82 @@ def bootstrap_replicates(
         float64 [replicates, D].
 
     Raises:
-        ValueError: fewer than two clusters, more than 2^20, a shape that does not fit, a value that
+        ValueError: fewer than two clusters, more than 2^24, a shape that does not fit, a value that
             is not finite, a weight that is not positive, or no replicates.
     """
     numerator, denominator = _checked(numerator, denominator)
+    values, which = _replicates(numerator, denominator, seed, replicates, block)
+    found = np.empty((len(which), replicates))
+    found[which >= 0] = values[which[which >= 0]]
+    constant = which < 0
+    found[constant] = point_estimates(numerator[:, constant], denominator)[:, None]
+    return found.T
+
+
+def _replicates(
+    numerator: np.ndarray,
+    denominator: np.ndarray | None,
+    seed: int,
+    replicates: int,
+    block: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [E, R] replicates of the E columns that are drawn, int64 [D] which of them."""
     if replicates < 1 or (block is not None and block < 1):
         raise ValueError(f"replicates and block must be positive, got {replicates} and {block}")
+    seed_words(seed)  # refuses a seed that is out of range even where nothing is drawn
+    columns = plan_columns(numerator, denominator)
     n = len(numerator)
-    columns = numerator if denominator is None else np.column_stack([numerator, denominator])
-    limbs = split_columns(columns, n)
-    rows, width = _padded(limbs.digits.shape)
-    digits = np.zeros((rows, width), np.float32)
-    digits[:n, : limbs.digits.shape[1]] = limbs.digits
+    values = np.empty((len(columns.drawn), replicates))
+    clusters = [e for e, column in enumerate(columns.drawn) if column.times is None]
 
-    block = block or _block(rows, replicates)
-    call = partial(resampled_sums, jnp.asarray(digits), np.uint32(n), seed_words(seed), block=block)
-    # Calls are asynchronous: all are under way before the host takes up the first.
-    calls = [call(np.uint32(first)) for first in range(0, replicates, block)]
-    parts = [limbs.totals(np.asarray(sums)[:, : limbs.digits.shape[1]]) for sums in calls]
-    totals = np.concatenate(parts, axis=1)[:, :replicates]
-    totals *= limbs.unit[:, None]  # powers of two: still exact
-    divisor = limbs.divisor[:, None]
-    values: np.ndarray
-    if denominator is None:
-        values = totals / (n * divisor)
-    else:
-        values = (totals[:-1] * divisor[-1]) / (totals[-1] * divisor[:-1])
-    constant = _constant(numerator, denominator)
-    values[constant] = point_estimates(numerator[:, constant], denominator)[:, None]
-    return values.T
+    def draw_values(e: int) -> None:
+        column = columns.drawn[e]
+        if column.times is not None:
+            counts = resampled_categories(
+                column.times, seed=seed, replicates=replicates, block=block
+            )
+            sums = [np.einsum("ru,u->r", counts, part.integers) for part in _parts(column)]
+            values[e] = _statistic(column, n, sums)
+
+    each(draw_values, range(len(columns.drawn)), n)
+    if clusters:
+        drawn = [columns.drawn[e] for e in clusters]
+        # A common denominator stands behind all numerators.
+        parts = [_parts(column)[0] for column in drawn] + _parts(drawn[0])[1:]
+        digits = each(lambda part: signed_digits(part.integers), parts, n)
+        found = row_sums(np.concatenate(digits), seed=seed, replicates=replicates, block=block)
+        totals = _totals(found, [len(digit) for digit in digits])
+        below = totals[len(drawn) :]
+        for e, column, above in zip(clusters, drawn, totals, strict=False):
+            values[e] = _statistic(column, n, [above, *below])
+    return values, columns.which
+
+
+def _parts(column: Column) -> list[FixedPoint]:
+    """Numerator, and denominator if there is one."""
+    return [column.numerator] + ([] if column.denominator is None else [column.denominator])
+
+
+def _totals(sums: np.ndarray, limbs: list[int]) -> np.ndarray:
+    """float64 [D, R] sums of integers from int32 [L, R] sums of their digits, exact.
+
+    `limbs`: how many of the L each of the D has.
+    """
+    totals = np.zeros((len(limbs), sums.shape[1]))
+    rows = iter(sums)
+    for total, count in zip(totals, limbs, strict=True):
+        for position in range(count):
+            total += next(rows) * BASE**position
+    return totals
+
+
+def _statistic(column: Column, n: int, sums: list[np.ndarray]) -> np.ndarray:
+    """float64 [R] means or ratios from the sums of a column's integers, as `_parts` has them."""
+    part, *weights = _parts(column)
+    if not weights:
+        return sums[0] * part.unit / (float(n) * part.divisor)
+    below = sums[1] * weights[0].unit * part.divisor
+    return (sums[0] * part.unit * weights[0].divisor) / below
 
 
 def point_estimates(numerator: np.ndarray, denominator: np.ndarray | None) -> np.ndarray:
@@ -182,6 +212,10 @@ def point_estimates(numerator: np.ndarray, denominator: np.ndarray | None) -> np
 
 
 def _exact(values: np.ndarray) -> Fraction:
+    few = few_distinct(values, FEW)
+    if few is not None:
+        products = (Fraction(value) * times for value, times in zip(*map(list, few), strict=True))
+        return sum(products, Fraction(0))
     total = ExactSum()
     total.add(values)
     return total.fraction()
@@ -190,47 +224,18 @@ def _exact(values: np.ndarray) -> Fraction:
 def _checked(
     numerator: np.ndarray, denominator: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
+    """Shapes and weights; the values of the columns are looked at one column at a time."""
     numerator = np.asarray(numerator, np.float64)
     if numerator.ndim != 2:
         raise ValueError(f"numerator must have shape [n, D], got {numerator.shape}")
     n = len(numerator)
     if not 2 <= n <= MAX_INDICES:
         raise ValueError(f"the bootstrap needs 2 .. {MAX_INDICES} clusters, got {n}")
-    if not (np.abs(numerator) < LARGEST).all():
-        raise ValueError("numerator must be finite and below 2^900")
     if denominator is None:
         return numerator, None
     denominator = np.asarray(denominator, np.float64)
     if denominator.shape != (n,):
         raise ValueError(f"denominator must have shape [{n}], got {denominator.shape}")
-    if not ((denominator > 0) & (denominator < LARGEST)).all():
+    if not (denominator.min() > 0 and denominator.max() < LARGEST):
         raise ValueError("denominator must be positive and finite; leave empty clusters out")
     return numerator, denominator
-
-
-def _constant(numerator: np.ndarray, denominator: np.ndarray | None) -> np.ndarray:
-    """bool [D]: every cluster has the same value (ratio), so that every replicate has it too."""
-    value = numerator if denominator is None else numerator / denominator[:, None]
-    constant: np.ndarray = np.ptp(value, axis=0) <= ROUNDING * np.max(np.abs(value), axis=0)
-    return constant
-
-
-def _padded(shape: tuple[int, int]) -> tuple[int, int]:
-    """Padded rows, more than there are, and limbs, in few sizes, as each compiles a program.
-
-    Rows are multiples of 64 and limbs of 16, both of at most eight sizes an octave.
-    """
-    n, limbs = shape
-    step = max(64, 1 << max(0, n.bit_length() - 3))
-    wide = max(16, 1 << max(0, limbs.bit_length() - 4))
-    return (n // step + 1) * step, -(-limbs // wide) * wide
-
-
-def _block(rows: int, replicates: int) -> int:
-    """Replicates per call: up to 512 and about 5 * 2^20 counts, shared out evenly over the calls.
-
-    Multiples of 4: XLA's product on CPU is several times slower for some odd sizes.
-    """
-    most = min(512, max(32, 5 * 2**20 // rows))
-    calls = -(-replicates // most)
-    return -(-replicates // calls // 4) * 4

@@ -1,11 +1,12 @@
-"""Uniform draws of cluster indices from a counter: the random stream of the bootstrap.
+"""Uniform words and indices from a counter: the random stream of the bootstrap.
 
-A draw is a function of (seed, replicate, draw) alone, in 32-bit unsigned arithmetic, so that it
-is the same on every device and for every way to cut replicates or draws into blocks. The mixing
-steps are those of `triple32` (three multiply and xor-shift rounds, a bijection of 32-bit words
-with low avalanche bias: C. Wellons, hash-prospector), with a key of two words per replicate: one
-word offsets the counter, the other enters between the rounds, so that two replicates whose
-counters overlap still draw apart. The stream is fixed: changing it changes published intervals.
+A word is a function of (seed, replicate, stage, number) alone, in 32-bit unsigned arithmetic, so
+that it is the same on every device and for every way to cut replicates or draws into blocks. The
+mixing steps are those of `triple32` (three multiply and xor-shift rounds, a bijection of 32-bit
+words with low avalanche bias: C. Wellons, hash-prospector), with a key of two words per replicate
+and stage: one word offsets the counter, the other enters between the rounds, so that two
+replicates whose counters overlap still draw apart. The stream is fixed: changing it changes
+published intervals.
 """
 
 import chex
@@ -13,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-MAX_INDICES = 2**20
-"""Largest n: beyond it the bias of a draw would no longer be small beside a standard error."""
+MAX_INDICES = 2**24
+"""Largest n: sums of n signed bytes still fit an int32."""
 
 
 def _mix(word: jax.Array, key: jax.Array) -> jax.Array:
@@ -48,10 +49,9 @@ def seed_words(seed: int) -> np.ndarray:
 def scale_to_range(word: jax.Array, n: jax.Array) -> jax.Array:
     """floor(word * n / 2^32): 32 random bits as an index below n.
 
-    The 52-bit product is taken in 16-bit limbs. Each index receives the floor or the ceiling of
-    2^32 / n words, so its probability is within 2^-32 of 1/n: a relative error of n / 2^32, which
-    is 2e-6 at n = 10^4 and 2.4e-4 at n = 2^20. The mean of any column x moves by at most
-    n 2^-32 mean|x|.
+    The 56-bit product is taken in 16-bit limbs. Each index receives the floor or the ceiling of
+    2^32 / n words, so its probability is within 2^-32 of 1/n: a relative error below n / 2^32,
+    which is 4e-6 at n = 2^14, the most that a whole replicate is drawn from in this way.
 
     Args:
         word: uint32 [...].
@@ -71,23 +71,43 @@ def scale_to_range(word: jax.Array, n: jax.Array) -> jax.Array:
     return index.astype(jnp.int32)
 
 
-def replicate_keys(seed: jax.Array, replicate: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The two words that set the draws of one replicate apart from those of all others.
+def replicate_keys(
+    seed: jax.Array, replicate: jax.Array, stage: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The two words that set one stage of one replicate apart from all others.
 
     Args:
         seed: uint32 [2], from `seed_words`.
         replicate: uint32 [], number of the replicate.
+        stage: uint32 [], number of the stage; stages of one replicate draw apart.
 
     Returns:
-        offset and key, uint32 []; for one seed no two replicates have the same offset.
+        offset and key, uint32 []; for one seed and stage no two replicates have the same offset.
     """
     chex.assert_shape(seed, (2,))
-    chex.assert_rank(replicate, 0)
-    chex.assert_type([seed, replicate], jnp.uint32)
+    chex.assert_rank([replicate, stage], 0)
+    chex.assert_type([seed, replicate, stage], jnp.uint32)
     first = _mix(seed[0] ^ jnp.uint32(0x243F6A88), seed[1])
     second = _mix(seed[1] ^ jnp.uint32(0x85A308D3), first)
-    offset = _mix(replicate ^ first, second)
-    return offset, _mix(replicate ^ second, first ^ jnp.uint32(0x13198A2E))
+    spread = stage * jnp.uint32(0x9E3779B9)
+    offset = _mix(replicate ^ first, second + spread)
+    return offset, _mix(replicate ^ second, (first ^ jnp.uint32(0x13198A2E)) + spread)
+
+
+def draw_words(offset: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
+    """Uniform words of one stage of one replicate.
+
+    Args:
+        offset: uint32 [], from `replicate_keys`.
+        key: uint32 [], likewise.
+        number: uint32 [N], numbers of the words.
+
+    Returns:
+        uint32 [N].
+    """
+    chex.assert_rank([offset, key, number], [0, 0, 1])
+    chex.assert_type([offset, key, number], jnp.uint32)
+    return _mix(number + offset, key)
 
 
 def draw_indices(offset: jax.Array, key: jax.Array, draw: jax.Array, n: jax.Array) -> jax.Array:
@@ -102,6 +122,4 @@ def draw_indices(offset: jax.Array, key: jax.Array, draw: jax.Array, n: jax.Arra
     Returns:
         int32 [N].
     """
-    chex.assert_rank([offset, key, draw], [0, 0, 1])
-    chex.assert_type([offset, key, draw], jnp.uint32)
-    return scale_to_range(_mix(draw + offset, key), n)
+    return scale_to_range(draw_words(offset, key, draw), n)

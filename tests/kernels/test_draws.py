@@ -10,6 +10,7 @@ from scipy.stats import chi2
 from herald_jax.kernels.draws import (
     MAX_INDICES,
     draw_indices,
+    draw_words,
     replicate_keys,
     scale_to_range,
     seed_words,
@@ -17,12 +18,12 @@ from herald_jax.kernels.draws import (
 
 
 @jax.jit
-def _indices(seed, replicates, draw, n):
-    keys = jax.vmap(replicate_keys, in_axes=(None, 0))(seed, replicates)
+def _indices(seed, replicates, draw, n, stage):
+    keys = jax.vmap(replicate_keys, in_axes=(None, 0, None))(seed, replicates, stage)
     return jax.vmap(draw_indices, in_axes=(0, 0, None, None))(*keys, draw, n)
 
 
-def indices(seed, replicates, n, draws=None):
+def indices(seed, replicates, n, draws=None, stage=0):
     """int32 [replicates, draws]."""
     return np.asarray(
         _indices(
@@ -30,6 +31,7 @@ def indices(seed, replicates, n, draws=None):
             jnp.arange(replicates, dtype=jnp.uint32),
             jnp.arange(draws or n, dtype=jnp.uint32),
             np.uint32(n),
+            np.uint32(stage),
         )
     )
 
@@ -55,6 +57,13 @@ def test_stream_equals_the_reading_in_plain_integers(seed, n):
     assert indices(seed, 3, n).tolist() == [reference.draws(seed, r, n) for r in range(3)]
 
 
+@pytest.mark.parametrize("stage", [0, 1, 77, 2**31 + 5, 2**32 - 1])
+def test_words_equal_the_reading_in_plain_integers(stage):
+    keys = replicate_keys(seed_words(2**63 + 9), jnp.uint32(4), jnp.uint32(stage))
+    found = draw_words(*keys, jnp.arange(50, dtype=jnp.uint32))
+    assert found.tolist() == reference.words(2**63 + 9, 4, stage, range(50))
+
+
 def test_a_draw_depends_on_its_numbers_alone():
     n, seed = 1000, seed_words(11)
     whole = indices(11, 8, n)
@@ -63,6 +72,7 @@ def test_a_draw_depends_on_its_numbers_alone():
         jnp.arange(5, 8, dtype=jnp.uint32),
         jnp.arange(300, 400, dtype=jnp.uint32),
         np.uint32(n),
+        np.uint32(0),
     )
     assert np.array_equal(whole[5:, 300:400], late)
 
@@ -83,10 +93,12 @@ def test_two_draws_of_a_replicate_are_independent():
         assert 1e-4 < chi_square_p(pairs, drawn.shape[0] / n**2) < 1 - 1e-4
 
 
-def test_neighbouring_replicates_and_seeds_are_independent():
+def test_neighbouring_replicates_seeds_and_stages_are_independent():
     n = 8
     here, other_seed = indices(5, 50_001, n), indices(6, 50_001, n)
-    for a, b in ((here[:-1], here[1:]), (here, other_seed)):
+    next_stage, last_stage = (indices(5, 50_001, n, stage=s) for s in (1, 2**31))
+    others = (other_seed, next_stage, last_stage)
+    for a, b in ((here[:-1], here[1:]), *((here, other) for other in others)):
         pairs = np.bincount((a * n + b).ravel(), minlength=n * n)
         assert 1e-4 < chi_square_p(pairs, a.size / n**2) < 1 - 1e-4
 
@@ -100,8 +112,8 @@ def test_how_often_a_cluster_is_drawn_is_multinomial():
 
 
 def test_no_two_replicates_share_an_offset():
-    offset, _ = jax.vmap(replicate_keys, in_axes=(None, 0))(
-        seed_words(4), jnp.arange(100_000, dtype=jnp.uint32)
+    offset, _ = jax.vmap(replicate_keys, in_axes=(None, 0, None))(
+        seed_words(4), jnp.arange(100_000, dtype=jnp.uint32), jnp.uint32(3)
     )
     assert len(np.unique(np.asarray(offset))) == 100_000
 

@@ -16,7 +16,6 @@ import pytest
 from herald_jax import kernels
 from herald_jax.kernels import (
     bm25,
-    bootstrap,
     cancellation,
     detectors,
     draws,
@@ -26,10 +25,12 @@ from herald_jax.kernels import (
     lexical,
     margins,
     membership,
+    multinomial,
     offers,
     pairs,
     postings,
     programs,
+    resample,
     rewards,
     sums,
     topk,
@@ -154,10 +155,6 @@ OFFERED = (visible(), oracle(), ints())
 
 LOWERED = {
     "bm25.bm25_topk": (partial(bm25.bm25_topk, k=4), (BM25, ints(B, 6), ints(B, R))),
-    "bootstrap.resampled_sums": (
-        partial(bootstrap.resampled_sums, block=32),
-        (floats(128, 16), words(), words(2), words()),
-    ),
     "cancellation.readmit": (
         cancellation.readmit,
         (floats(J, E, B), bits(E, B), flags(B), moved(E, B), STEPS, floats()),
@@ -165,7 +162,8 @@ LOWERED = {
     "detectors.detect": (detectors.detect, (state(), bits(C), LIMITS)),
     "detectors.nonempty_final": (detectors.nonempty_final, (state(),)),
     "draws.draw_indices": (draws.draw_indices, (words(), words(), words(64), words())),
-    "draws.replicate_keys": (draws.replicate_keys, (words(2), words())),
+    "draws.draw_words": (draws.draw_words, (words(), words(), words(64))),
+    "draws.replicate_keys": (draws.replicate_keys, (words(2), words(), words())),
     "draws.scale_to_range": (draws.scale_to_range, (words(64), words())),
     "edits.citation_drop": (edits.citation_drop, ONE_ID),
     "edits.citation_laundering": (edits.citation_laundering, ONE_ID),
@@ -198,6 +196,10 @@ LOWERED = {
     "membership.looked_up": (partial(membership.looked_up, count=C), (array(jnp.uint8, C),)),
     "membership.member": (membership.member, (ints(C), ints(R))),
     "membership.size": (membership.size, (ints(C),)),
+    "multinomial.category_counts": (
+        multinomial.category_counts,
+        (multinomial.batches(np.array([3, 500])), words(2), words(32)),
+    ),
     "offers.compact": (partial(offers.compact, width=C), (ints(R), bits(R))),
     "offers.one_of_each_class": (partial(offers.one_of_each_class, width=2), OFFERED),
     "offers.support": (partial(offers.support, width=C), OFFERED),
@@ -247,6 +249,19 @@ LOWERED = {
         partial(programs.sum_questions, width=M),
         (floats(J, B), bits(B), floats(), floats()),
     ),
+    "resample.counted_sums": (
+        resample.counted_sums,
+        (array(jnp.int8, 16, 128), array(jnp.int8, 32, 128), ints(32, 64)),
+    ),
+    "resample.missing_draws": (
+        partial(resample.missing_draws, wide=128, most=64),
+        (array(jnp.int8, 32, 128), ints(32), words(), words(32), words(32)),
+    ),
+    "resample.poisson_counts": (
+        partial(resample.poisson_counts, wide=128),
+        (words(32), words(32), words(resample.COUNTS), words()),
+    ),
+    "resample.stage_keys": (resample.stage_keys, (words(2), words(32), words())),
     "rewards.column": (partial(rewards.column, name="grounding"), (measured(B),)),
     "rewards.margin": (
         rewards.margin,

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 WORD = 1 << 32
@@ -20,14 +20,94 @@ def mix(word: int, key: int) -> int:
     return word ^ (word >> 14)
 
 
-def draws(seed: int, replicate: int, n: int) -> list[int]:
-    """The n clusters of one replicate."""
+def words(seed: int, replicate: int, stage: int, numbers: Iterable[int]) -> list[int]:
+    """Uniform words of one stage of one replicate."""
     low, high = seed % WORD, seed // WORD
     first = mix(low ^ 0x243F6A88, high)
     second = mix(high ^ 0x85A308D3, first)
-    offset = mix(replicate ^ first, second)
-    key = mix(replicate ^ second, first ^ 0x13198A2E)
-    return [mix((draw + offset) % WORD, key) * n // WORD for draw in range(n)]
+    spread = stage * 0x9E3779B9
+    offset = mix(replicate ^ first, (second + spread) % WORD)
+    key = mix(replicate ^ second, ((first ^ 0x13198A2E) + spread) % WORD)
+    return [mix((number + offset) % WORD, key) for number in numbers]
+
+
+def draws(seed: int, replicate: int, n: int) -> list[int]:
+    """The n clusters of one replicate, each an index."""
+    return [word * n // WORD for word in words(seed, replicate, 0, range(n))]
+
+
+def poisson_thresholds(rate: Fraction) -> list[Fraction]:
+    """2^32 P(X <= k) of a Poisson law for k = 0, 1, ... until 2^-40 is left, in whole numbers."""
+    unit = 1 << 200
+    terms = [unit]
+    # Falls off faster than a geometric series of ratio 1/2 from twice the rate on.
+    while len(terms) <= 2 * rate or terms[-1] > unit >> 160:
+        terms.append(terms[-1] * rate.numerator // (rate.denominator * len(terms)))
+    total = sum(terms)
+    found: list[Fraction] = []
+    for below in itertools.accumulate(terms):
+        found.append(Fraction(below * WORD, total))
+        if total - below < total >> 40:
+            break
+    return found
+
+
+def tile_counts(
+    seed: int,
+    replicate: int,
+    share: int,
+    rows: int,
+    *,
+    last: Sequence[int],
+    most: int,
+    stage: int,
+    step: int,
+) -> list[int]:
+    """How often each row of a tile is drawn in `share` draws: Poisson counts, then indices."""
+    while True:
+        counts = [
+            sum(word > threshold for threshold in last)
+            for word in words(seed, replicate, stage + 1, range(rows))
+        ]
+        missing = share - sum(counts)
+        if 0 <= missing <= most:
+            break
+        stage += step
+    for word in words(seed, replicate, stage, range(missing)):
+        counts[word * rows // WORD] += 1
+    return counts
+
+
+def category_counts(
+    seed: int,
+    replicate: int,
+    times: Sequence[int],
+    needs: Sequence[int],
+    laws: Sequence[Sequence[tuple[int, Sequence[int]]]],
+) -> list[int]:
+    """How often each category is drawn in sum(times) draws: batches, then single items.
+
+    `needs`: missing draws for which a batch is taken, falling; `laws`: for each batch and category
+    the least count and the thresholds above which it is one more, two more, ...
+    """
+    n = left = sum(times)
+    counts = [0] * len(times)
+    batch = 0
+    while any(need <= left for need in needs):
+        law = laws[[need <= left for need in needs].index(True)]
+        word = words(seed, replicate, (1 << 31) + batch, range(len(times)))
+        drawn = [
+            least + sum(w > threshold for threshold in last)
+            for w, (least, last) in zip(word, law, strict=True)
+        ]
+        if sum(drawn) <= left:
+            counts = [a + b for a, b in zip(counts, drawn, strict=True)]
+            left -= sum(drawn)
+        batch += 1
+    items = [u for u, count in enumerate(times) for _ in range(count)]
+    for word in words(seed, replicate, (1 << 31) + 64, range(left)):
+        counts[items[word * n // WORD]] += 1
+    return counts
 
 
 def statistic(
