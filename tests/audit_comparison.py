@@ -46,6 +46,7 @@ def manifest_of(settings: Settings) -> Manifest:
             "generators": {
                 "primary": settings.generator,
                 "primary_k": settings.candidates,
+                "budget_generators": [settings.budget_generator, "exhaustive"],
                 "budgets": list(settings.budgets),
                 "bm25_variant": settings.bm25_variant,
             },

@@ -209,10 +209,11 @@ class Audit:
         return found
 
     def budgets(self) -> dict:
-        """Laundering with BM25 at each K, and with every passage by class."""
+        """Laundering with a generator at each K, and with every passage by class."""
+        name = self.settings.budget_generator
         found = {
-            "bm25": {
-                str(k): self.table([self.laundered(row, "bm25", k) for row in self.rows])
+            name: {
+                str(k): self.table([self.laundered(row, name, k) for row in self.rows])
                 for k in self.settings.budgets
             }
         }

@@ -1,7 +1,7 @@
-"""Candidate passages for laundering: lexical, BM25, exhaustive by class.
+"""Candidate passages for laundering: lexical, BM25, stored, exhaustive by class.
 
-The first two see the question, the answer, what was retrieved and cited, and the corpus; the last
-reads support and is for oracle-worst alone.
+The first two see the question, the answer, what was retrieved and cited, and the corpus; the third
+takes what the log proposes; the last reads support and is for oracle-worst alone.
 """
 
 import math
@@ -94,8 +94,11 @@ def seen_ids(trajectory: dict) -> set[str]:
 
 def candidates(generator: str, k: int, trajectory: dict, corpus: Corpus) -> list[str]:
     """The ranked candidates of a blind generator."""
-    query = tokens(trajectory["question"]) + tokens(trajectory["answer"] or "")
     seen = seen_ids(trajectory)
+    if generator == "stored":
+        proposed = [p for p in trajectory["candidates"] if p in corpus and p not in seen]
+        return list(dict.fromkeys(proposed))[:k]
+    query = tokens(trajectory["question"]) + tokens(trajectory["answer"] or "")
     return list(islice((p for p in corpus.ranking(generator, query) if p not in seen), k))
 
 

@@ -61,6 +61,7 @@ def complete_trajectory(record: dict, assume_no_citations: bool = False) -> dict
         "rollout": record.get("rollout", 0),
         "selected": record.get("selected", False),
         "malformed_citations": record.get("malformed_citations", 0),
+        "candidates": as_ids(record.get("candidates")) or [],
     }
 
 

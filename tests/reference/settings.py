@@ -83,6 +83,7 @@ class Settings:
     tie_tolerance: float = 1e-6
     generator: str = "lexical"
     candidates: int = 8
+    budget_generator: str = "bm25"
     budgets: tuple[int, ...] = (1, 2, 4, 8, 16)
     bm25_variant: str = "okapi"
     certificate: str = "generator"
