@@ -194,6 +194,10 @@ ODD = [
     b"\xef\xbb\xbf" + written(LINE),
     written(LINE).replace(b"{", b"[", 1),
     written(LINE).replace(b"{", b"", 1),
+    written(LINE).replace(b"{", b"{ ", 1),
+    written(LINE).replace(b"{", b"{1", 1),
+    written(LINE).replace(b"{", b'{"a", ', 1),
+    written(LINE).replace(b"{", b'{"a" ', 1),
     b'{"steps": [{"query": "a"}]}\n',
 ]
 
