@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 from herald_jax.data.checks import reporter, shown
 from herald_jax.data.chunk import REASONS
 from herald_jax.data.records import Trajectory
-from herald_jax.pool.ingest import IDENTITY, FileRows
+from herald_jax.pool.ingest import IDENTITY, TEXT, FileRows
 from herald_jax.pool.peers import Peers
+from herald_jax.pool.store import Entry
 from herald_jax.types import Fault
 
-# Rows that are compared at once.
-MOST_ROWS = 1 << 22
+# Hashes that are compared at once.
+MOST_ROWS = 1 << 21
 Place = tuple[int, int]  # number of the file, line in it
 Read = Callable[[Sequence[Place]], dict[Place, Trajectory]]
+Hashes = NDArray[np.uint64]
 
 _PLACED = np.dtype([*IDENTITY.descr, ("file", "<i4")], align=False)
 
@@ -56,54 +58,81 @@ def find_clashes(
         read: reads rows of any file again.
         peers: processes that hold the other files.
     """
-    rows = sum(entry.length("identities") for file in files for entry in file.entries)
-    most = max(np.frombuffer(part, np.int64)[0] for part in peers.gather(_int64(rows)))
-    doubtful: list[NDArray[Any]] = []
-    for field in ("trajectory", "question"):
-        steps = max(-(-int(most) * peers.count // MOST_ROWS), peers.count)
-        steps = -(-steps // peers.count) * peers.count
-        for first in range(0, steps, peers.count):
-            parts = [_range(files, field, at, steps) for at in range(first, first + peers.count)]
-            received = peers.exchange([part.tobytes() for part in parts])
-            together = np.concatenate([np.frombuffer(part, _PLACED) for part in received])
-            doubtful.append(_repeated(together, field))
-    found = np.concatenate(doubtful)
-    everywhere = peers.gather(found.tobytes())
-    found = np.concatenate([np.frombuffer(part, _PLACED) for part in everywhere])
-    return list(_clashes(found, names, read))
-
-
-def _range(files: Sequence[FileRows], field: str, at: int, steps: int) -> NDArray[Any]:
-    """Rows whose hash lies in the at-th of `steps` equal ranges."""
+    entries = [entry for file in files for entry in file.entries]
+    ids = _suspects(entries, "trajectories", _repeated, peers)
+    questions = _suspects(entries, "texts", _disagreeing, peers)
+    if not len(ids) and not len(questions):
+        return []
     parts = [np.zeros(0, _PLACED)]
     for file in files:
         for entry in file.entries:
             table = entry.read("identities").view(IDENTITY)
-            if steps > 1:
-                # The upper 32 bits: a product of 64 would wrap.
-                place = ((table[field] >> np.uint64(32)) * np.uint64(steps)) >> np.uint64(32)
-                table = table[place == at]
-            placed = np.zeros(len(table), _PLACED)
+            doubtful = np.isin(table["trajectory"], ids) | np.isin(table["question"], questions)
+            placed = np.zeros(int(doubtful.sum()), _PLACED)
             for name in IDENTITY.names or ():
-                placed[name] = table[name]
+                placed[name] = table[name][doubtful]
             placed["file"] = file.number
             parts.append(placed)
-    return np.concatenate(parts)
+    everywhere = peers.gather(np.concatenate(parts).tobytes())
+    found = np.concatenate([np.frombuffer(part, _PLACED) for part in everywhere])
+    return list(_clashes(found, names, read))
 
 
-def _repeated(rows: NDArray[Any], field: str) -> NDArray[Any]:
-    """Rows that may clash: the same trajectory hash, or the same question with unlike texts."""
-    rows = rows[np.argsort(rows[field], kind="stable")]
-    starts = np.flatnonzero(np.diff(rows[field], prepend=~rows[field][:1]))
-    sizes = np.diff(starts, append=len(rows))
-    if field == "trajectory":
-        chosen = sizes > 1
-    elif len(rows):
-        low = np.minimum.reduceat(rows["text"], starts)
-        chosen = low != np.maximum.reduceat(rows["text"], starts)
-    else:
-        chosen = np.zeros(0, bool)
-    return rows[np.repeat(chosen, sizes)]
+def _suspects(
+    entries: Sequence[Entry], name: str, suspect: Callable[[NDArray[Any]], Hashes], peers: Peers
+) -> Hashes:
+    """Hashes that tell of a clash, over the entries of all processes.
+
+    Args:
+        entries: entries of this process.
+        name: array of each entry, sorted by hash: of hashes, or structured with the hash first.
+        suspect: finds them among all items of a range of hashes.
+        peers: the processes; each looks at some of the ranges.
+    """
+    total = np.array([sum(entry.length(name) for entry in entries)], np.int64)
+    most = max(np.frombuffer(part, np.int64)[0] for part in peers.gather(total.tobytes()))
+    rounds = max(-(-int(most) // MOST_ROWS), 1)
+    ranges = rounds * peers.count
+    cuts = [_cut(entry, name, ranges) for entry in entries]
+    found: list[Hashes] = []
+    for first in range(0, ranges, peers.count):
+        parts = [
+            b"".join(
+                entry.part(name, *cut[at : at + 2].tolist()).tobytes()
+                for entry, cut in zip(entries, cuts, strict=True)
+            )
+            for at in range(first, first + peers.count)
+        ]
+        kind = TEXT if name == "texts" else np.dtype("<u8")
+        received = [np.frombuffer(part, kind) for part in peers.exchange(parts)]
+        found.append(suspect(np.concatenate(received)))
+    everywhere = peers.gather(np.concatenate(found).tobytes())
+    return np.concatenate([np.frombuffer(part, np.uint64) for part in everywhere])
+
+
+def _cut(entry: Entry, name: str, ranges: int) -> NDArray[np.int64]:
+    """Where the sorted items of an entry pass from one equal range of hashes to the next."""
+    items = entry.read(name)
+    hashes = items.view(TEXT)["question"] if name == "texts" else items
+    bounds = np.array([(at << 64) // ranges for at in range(1, ranges)], np.uint64)
+    return np.concatenate([[0], np.searchsorted(hashes, bounds), [len(hashes)]])
+
+
+def _repeated(hashes: Hashes) -> Hashes:
+    """Hashes that occur more than once."""
+    hashes = np.sort(hashes)
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+
+
+def _disagreeing(texts: NDArray[Any]) -> Hashes:
+    """Questions that have more than one text."""
+    texts = texts[np.argsort(texts["question"])]
+    question, text = texts["question"], texts["text"]
+    starts = np.flatnonzero(np.diff(question, prepend=~question[:1]))
+    if not len(starts):
+        return np.zeros(0, np.uint64)
+    unlike = np.minimum.reduceat(text, starts) != np.maximum.reduceat(text, starts)
+    return np.array(question[starts[unlike]], np.uint64)
 
 
 def _clashes(rows: NDArray[Any], names: Sequence[str], read: Read) -> Iterator[Clash]:
@@ -136,7 +165,3 @@ def _clashes(rows: NDArray[Any], names: Sequence[str], read: Read) -> Iterator[C
         if faults:
             reason = ("", *REASONS)[reasons[place]]
             yield Clash(place[0], place[1], record.question_id, reason, faults)
-
-
-def _int64(number: int) -> bytes:
-    return np.array([number], np.int64).tobytes()

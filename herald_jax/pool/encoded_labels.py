@@ -1,7 +1,7 @@
 """The corpus and the gold labels of an encoded pool: what audits need of them, as Parquet."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -82,12 +82,16 @@ def read_questions(path: Path, ids: IdTable) -> Questions:
         pa.ArrowInvalid: it is not a Parquet file.
     """
     table = pq.read_table(path, schema=_ORACLE)
-    support: list[list[str]] = table["support_ids"].to_pylist()
-    codes = ids.encode(list(chain.from_iterable(support)))
+    support = table["support_ids"].combine_chunks()
+    answers = table["answers"].combine_chunks()
+    golds: list[str] = answers.flatten().to_pylist()
+    ends = np.cumsum(answers.value_lengths().to_numpy()).tolist()
     return Questions(
         ids=table["question_id"].to_pylist(),
-        golds=table["answers"].to_pylist(),
-        support=Ragged.of_lengths(codes, [len(names) for names in support]),
+        golds=[golds[first:end] for first, end in pairwise([0, *ends])],
+        support=Ragged.of_lengths(
+            ids.encode(support.flatten().to_pylist()), support.value_lengths().to_numpy()
+        ),
         gold_em=table["gold_em"].to_numpy(),
         gold_f1=table["gold_f1"].to_numpy(),
         gold_tokens=table["gold_tokens"].to_numpy(),

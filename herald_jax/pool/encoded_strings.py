@@ -19,7 +19,7 @@ from herald_jax.data.string_lists import StringLists
 from herald_jax.data.strings import plain
 from herald_jax.pool.logs import Log
 
-GROUP_ROWS = 256
+GROUP_ROWS = 512
 _LINE = "line"
 _RECORD = arrow_schema(Trajectory)
 _SCHEMA = _RECORD.insert(0, pa.field(_LINE, pa.int64(), nullable=False))
@@ -40,7 +40,9 @@ def write_strings(path: Path, log: Log) -> Iterator[int]:
         pa.ArrowException: the log is not what its name says.
     """
     done = 0
-    with pq.ParquetWriter(path, _SCHEMA, compression="zstd", write_statistics=[_LINE]) as file:
+    with pq.ParquetWriter(
+        path, _SCHEMA, compression="zstd", use_dictionary=False, write_statistics=[_LINE]
+    ) as file:
         for batch in log.batches():
             file.write_table(_table(batch.flat), row_group_size=GROUP_ROWS)
             done += batch.rows

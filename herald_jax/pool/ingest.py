@@ -45,6 +45,9 @@ IDENTITY = np.dtype(
     align=True,
 )
 
+# Texts of questions, each pair once in a chunk and in the order of the questions.
+TEXT = np.dtype([("question", "<u8"), ("text", "<u8")])
+
 
 class Longest(msgspec.Struct):
     """The largest of what decides shapes and scales, over some rows."""
@@ -188,7 +191,7 @@ def _read(
         rows = rows.take(order)
         arrays = rows.packed() | {
             "question": np.ascontiguousarray(rows.question),
-            "identities": identities(chunk),
+            **identities(chunk),
         }
         store.put(_chunk(number, summary.chunks), key, arrays, {})
         summary.chunks += 1
@@ -211,12 +214,25 @@ def _count(summary: FileSummary, batch: FlatBatch, chunk: Chunk) -> None:
             summary.set_aside[reason] = summary.set_aside.get(reason, 0) + rows
 
 
-def identities(chunk: Chunk) -> NDArray[Any]:
-    """Structured [n] of type `IDENTITY`, sorted by the hash of the trajectory id."""
+def identities(chunk: Chunk) -> dict[str, NDArray[Any]]:
+    """What tells the rows of a chunk from others (`clashes`).
+
+    Returns:
+        `identities` of type `IDENTITY` and their `trajectories` uint64, sorted by these; `texts` of
+        type `TEXT`, each pair once, sorted by question.
+    """
     table = np.zeros(len(chunk.identities.line), IDENTITY)
     for name in IDENTITY.names or ():
         table[name] = getattr(chunk.identities, name)
-    return table[np.argsort(table["trajectory"], kind="stable")]
+    table = table[np.argsort(table["trajectory"], kind="stable")]
+    texts = np.zeros(len(table), TEXT)
+    order = np.lexsort((table["text"], table["question"]))
+    texts["question"], texts["text"] = table["question"][order], table["text"][order]
+    return {
+        "identities": table,
+        "trajectories": np.ascontiguousarray(table["trajectory"]),
+        "texts": texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]],
+    }
 
 
 def longest(rows: Rows) -> Longest:
