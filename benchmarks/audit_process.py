@@ -2,8 +2,8 @@
 
 The command runs in a fresh process whose parts are clocked from outside: functions of the package
 are wrapped, JAX reports its own tracing, lowering and compilation. Every moment counts for the
-innermost part that is running, so that the parts add up to the whole. The same command is also run
-without any of this, by turns, which shows what the clocks cost.
+innermost part that is running in the main thread, so that the parts add up to the whole. The same
+command is also run without any of this, by turns, which shows what the clocks cost.
 
 `herald` keeps compiled programs in the user's cache folder. Every round has a new one: its first
 audit compiles everything, its second finds it there.
@@ -21,9 +21,14 @@ Parts:
   tables     the rest of estimating: points, bounds, lattice, worst examples
   report     HTML, Markdown and JSON
   other      what is left
+
+It audits the built-in sample, or a folder of logs:
+
+  python benchmarks/audit_process.py
+  python benchmarks/audit_process.py herald-sample --rounds 5 --programs 20
+  python benchmarks/audit_process.py logs/ --out process.json
 """
 
-import argparse
 import builtins
 import importlib
 import json
@@ -32,12 +37,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
+
+from measured import Row, arguments, finish
 
 PARTS = (
     "start",
@@ -58,26 +66,18 @@ FIXED = ("start", "import", "trace", "compile")
 
 # Where a function is looked up when it is called, and the part that it belongs to.
 WRAPPED = {
-    "load": ("herald_jax.data.pool:load_pool",),
+    "load": ("herald_jax.pool.load:load_pool",),
     "boundary": (
         "herald_jax.audit.fields:operator_fields",
         "herald_jax.audit.fields:generator_fields",
         "herald_jax.audit.fields:contract_fields",
         "herald_jax.audit.trials:moved_columns",
     ),
-    "candidates": (
-        "herald_jax.audit.run:CorpusIndex",
-        "herald_jax.audit.candidates:propose",
-    ),
-    "blocks": ("herald_jax.audit.staging:stage_block", "herald_jax.audit.run:Audit._add"),
+    "candidates": ("herald_jax.search:CorpusIndex.bm25", "herald_jax.search:CorpusIndex.lexical"),
+    "blocks": ("herald_jax.audit.section:SectionAudit.run",),
     "bootstrap": ("herald_jax.audit.estimates:bootstrap_intervals",),
-    "tables": ("herald_jax.audit.run:Audit._assemble",),
-    "report": (
-        "herald_jax.audit.page:render_html",
-        "herald_jax.audit.markdown:render_markdown",
-        "herald_jax.audit.report:Report.to_json",
-        "herald_jax.cli.files:write_all",
-    ),
+    "tables": ("herald_jax.audit.assemble:Assembly.contents",),
+    "report": ("herald_jax.cli.reports:write_reports",),
 }
 JAX_EVENTS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -87,12 +87,6 @@ JAX_EVENTS = {
 
 # Of one cache folder.
 AUDITS = ("first", "second")
-
-EXAMPLES = """examples:
-  python benchmarks/audit_process.py
-  python benchmarks/audit_process.py herald-sample --rounds 5 --programs 20
-  python benchmarks/audit_process.py logs/ --out process.json
-"""
 
 Span = tuple[float, float, str]
 
@@ -120,13 +114,14 @@ class Clocks:
             try:
                 return function(*args, **kwargs)
             finally:
-                self.spans.append((start, time.time(), part))
+                if threading.current_thread() is threading.main_thread():
+                    self.spans.append((start, time.time(), part))
 
         return run
 
     def hear(self, event: str, start: float, end: float, **about: Any) -> None:
         """A span that JAX reports."""
-        if event in JAX_EVENTS:
+        if event in JAX_EVENTS and threading.current_thread() is threading.main_thread():
             self.spans.append((start, end, JAX_EVENTS[event]))
             if JAX_EVENTS[event] == "compile":
                 self.programs.setdefault(about.get("fun_name", "?"), []).append(end - start)
@@ -248,10 +243,7 @@ def summary(runs: list[dict[str, Any]], plain: list[float]) -> dict[str, Any]:
 
 
 def measure(pool: str, rounds: int) -> dict[str, Any]:
-    # Here and not above: it loads JAX, which the child is to load under its clocks.
-    from machine import machine
-
-    before = machine()
+    """Both audits of a cache folder, clocked and not, by turns."""
     clocked: dict[str, list[dict[str, Any]]] = {audit: [] for audit in AUDITS}
     plain: dict[str, list[float]] = {audit: [] for audit in AUDITS}
     for _ in range(rounds):
@@ -259,38 +251,25 @@ def measure(pool: str, rounds: int) -> dict[str, Any]:
             for audit in AUDITS:
                 clocked[audit].append(clocked_run(pool, one))
                 plain[audit].append(plain_run(pool, other))
-    return {
-        "claim": "imports and compilation, not Python loops, dominate a whole audit",
-        "machine": before,
-        "rounds": rounds,
-        **{audit: summary(clocked[audit], plain[audit]) for audit in AUDITS},
-    }
+    return {audit: summary(clocked[audit], plain[audit]) for audit in AUDITS}
 
 
-def report(result: dict[str, Any], shown: int) -> str:
-    first, second = (result[audit] for audit in AUDITS)
-    out = [
-        f"{'whole process':20}{first['seconds_without_clocks']:8.2f} s"
-        f"{second['seconds_without_clocks']:16.2f} s",
-        f"{'  under clocks':20}{first['seconds_with_clocks']:8.2f} s"
-        f"{second['seconds_with_clocks']:16.2f} s",
-    ]
-    out.insert(0, f"{'':20}{'first audit':>10}{'second audit':>18}")
-    for part in PARTS:
-        columns = [
-            f"{found['parts'][part]:8.2f} s{found['fractions'][part]:6.0%}"
-            for found in (first, second)
-        ]
-        out.append(f"  {part:18}{'  '.join(columns)}")
-    for audit, found in zip(AUDITS, (first, second), strict=True):
-        fixed = found["start_import_trace_compile"]
-        largest = sorted(found["parts"], key=lambda part, of=found: -of["parts"][part])[:3]
-        out.append(
-            f"{audit} audit: start, import, trace and compile take {fixed:.0%}, "
-            + ("they dominate" if fixed > 0.5 else "they do NOT dominate")
-            + f"; largest parts: {', '.join(largest)}"
-        )
-    out.append(f"{first['programs']} programs compiled by the first audit; the longest:")
+def row(audit: str, found: dict[str, Any]) -> Row:
+    """How much of an audit is spent before any of this package's loops runs."""
+    parts = sorted(found["parts"].items(), key=lambda item: -item[1])
+    return Row(
+        name=f"{audit} audit of a small pool: start, imports, tracing and compilation",
+        seconds=found["seconds_without_clocks"],
+        measured=100 * found["start_import_trace_compile"],
+        unit="%",
+        detail=", ".join(f"{part} {spent:.2f} s" for part, spent in parts if spent >= 0.01)
+        + f"; {found['seconds_with_clocks']:.2f} s in all under the clocks",
+    )
+
+
+def programs_in_words(first: dict[str, Any], shown: int) -> str:
+    """The programs that take longest to compile."""
+    out = [f"{first['programs']} programs compiled by the first audit; the longest:"]
     for name, spent in list(first["compile_seconds"].items())[:shown]:
         out.append(f"  {name:40}{spent['times']:4} times{spent['seconds']:8.2f} s")
     return "\n".join(out)
@@ -306,22 +285,30 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         child(*sys.argv[2:])
         return
-    parser = argparse.ArgumentParser(
-        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    # Here and not above: it loads JAX, which the child is to load under its clocks.
+    from machine import machine
+
+    parser = arguments(__doc__)
     parser.add_argument("pool", nargs="?", help="folder of logs; default: the built-in sample")
     parser.add_argument("--rounds", type=int, default=3, help="turns with and without clocks")
     parser.add_argument("--programs", type=int, default=10, help="compiled programs to list")
-    parser.add_argument("--out", type=Path, help="JSON file to write; it does not name the pool")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds = 1
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
+    before = machine()
     with tempfile.TemporaryDirectory() as folder:
         result = measure(options.pool or built_in_sample(folder), options.rounds)
-    print(report(result, options.programs))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    finish(
+        options,
+        "where the time of a whole audit of a small pool goes",
+        before,
+        [row(audit, result[audit]) for audit in AUDITS],
+        rounds=options.rounds,
+        **result,
+    )
+    print(programs_in_words(result["first"], options.programs))
 
 
 if __name__ == "__main__":

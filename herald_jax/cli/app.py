@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import herald_jax.cli.audit as audit
+import herald_jax.cli.bench as bench
 import herald_jax.cli.encode as encode
 import herald_jax.cli.import_ as import_
 import herald_jax.cli.manifest as manifest
@@ -47,6 +48,7 @@ app.command("import", epilog=import_.EXAMPLES)(import_.import_)
 app.command("manifest", epilog=manifest.EXAMPLES)(manifest.manifest)
 app.command("partial", epilog=partial.EXAMPLES)(partial.partial)
 app.command("report", epilog=report.EXAMPLES)(report.report)
+app.command("bench", epilog=bench.EXAMPLES)(bench.bench)
 
 
 def show_version(wanted: bool) -> None:

@@ -88,3 +88,35 @@ def signed_range(interval: tuple[float, float], digits: int = 3) -> str:
 def quantity(number: int, singular: str, plural: str | None = None) -> str:
     """A count with its noun, `1 question`, `2 questions`."""
     return f"{count(number)} {singular if number == 1 else plural or singular + 's'}"
+
+
+def figure(value: float | None, unit: str, *, up: bool = False) -> str:
+    """A measured figure with its unit, `12.3x`, `9.5%`, `1,234 rows/s`.
+
+    Rounded down, or `up` where less is better, so that a goal that was missed never looks met.
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    digits = 0 if abs(value) >= 100 or value == 0 else 1 if abs(value) >= 10 else 2
+    scaled = value * 10**digits
+    # A value that is on a printed digit but for float rounding stays there.
+    whole = math.ceil(scaled - 1e-9) if up else math.floor(scaled + 1e-9)
+    text = f"{whole / 10**digits:,.{digits}f}".replace("-", MINUS)
+    return f"{text}{unit}" if unit in ("x", "%") else f"{text} {unit}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time, `0.41 ms`, `3.20 s`, `2 min 05 s`."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    if seconds >= 119.5:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes:,} min {rest:02d} s"
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{1000 * seconds:.3g} ms"
+
+
+def gigabytes(size: float | None) -> str:
+    """An amount of memory, `1.04 GB`."""
+    return UNKNOWN if size is None else f"{size / 1e9:.3g} GB"
