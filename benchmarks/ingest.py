@@ -15,7 +15,7 @@ An audit reads ahead in threads; the rows called "one core" hold everything to o
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from herald_jax.data.ahead import ahead
 from herald_jax.data.chunk import Chunk
 from herald_jax.data.encode import Encoder
 from herald_jax.data.flat import Flat
-from herald_jax.data.flat_files import read_flat
+from herald_jax.data.flat_files import BATCH_ROWS, read_flat
 from herald_jax.data.golds import Golds
 from herald_jax.data.hashes import hash_strings
 from herald_jax.data.ids import IdTable
@@ -75,9 +75,10 @@ def by_json(path: Path, ids: IdTable, questions: Questions) -> dict[str, np.ndar
     return {name: np.array(values) for name, values in columns.items()}
 
 
-def chunks(path: Path, encoder: Encoder) -> list[Chunk]:
+def chunks(path: Path, encoder: Encoder, batch_rows: int) -> list[Chunk]:
     """A file, encoded while the next rows are read."""
-    return [encoder.encode(batch.flat)[0] for batch in ahead(read_flat(path))]
+    batches = read_flat(path, batch_rows=batch_rows)
+    return [encoder.encode(batch.flat)[0] for batch in ahead(batches)]
 
 
 def arrays(found: list[Chunk], names: list[str]) -> dict[str, np.ndarray]:
@@ -93,10 +94,10 @@ def arrays(found: list[Chunk], names: list[str]) -> dict[str, np.ndarray]:
     return out
 
 
-def check(jsonl: Path, parquet: Path, encoder: Encoder, expected: dict[str, np.ndarray]) -> None:
+def check(found: Sequence[list[Chunk]], expected: dict[str, np.ndarray]) -> None:
     """Both files give what the plain way gives, and the same EM and F1."""
     names = [*expected, "em", "f1"]
-    ours = [arrays(chunks(path, encoder), names) for path in (jsonl, parquet)]
+    ours = [arrays(one, names) for one in found]
     for name in names:
         np.testing.assert_array_equal(ours[0][name], ours[1][name], err_msg=name)
     for name, values in expected.items():
@@ -156,17 +157,22 @@ def stages(flats: list[Flat], ids: IdTable, questions: Questions) -> str:
 def measure(folder: Path, n: int, rounds: int) -> list[Row]:
     jsonl, parquet, ids, questions = rollouts.write(folder, n)
     encoder = Encoder(ids, questions, rules="unicode", assume_no_citations=False)
-    check(jsonl, parquet, encoder, by_json(jsonl, ids, questions))
+    batch_rows = min(BATCH_ROWS, n // 8)  # so that there is something to read ahead
+
+    def encode(path: Path) -> list[Chunk]:
+        return chunks(path, encoder, batch_rows)
+
+    check([encode(jsonl), encode(parquet)], by_json(jsonl, ids, questions))
     flats = [batch.flat for batch in read_flat(parquet)]
     ways: dict[str, Callable[[], Any]] = {
         PEER: lambda: by_json(jsonl, ids, questions),
-        "JSON Lines to chunks": lambda: chunks(jsonl, encoder),
-        "Parquet to chunks": lambda: chunks(parquet, encoder),
+        "JSON Lines to chunks": lambda: encode(jsonl),
+        "Parquet to chunks": lambda: encode(parquet),
     }
     one_core: dict[str, Callable[[], Any]] = {
-        "JSON Lines to chunks": lambda: chunks(jsonl, encoder),
+        "JSON Lines to chunks": lambda: encode(jsonl),
         "JSON Lines to columns": lambda: [None for _ in read_flat(jsonl)],
-        "Parquet to chunks": lambda: chunks(parquet, encoder),
+        "Parquet to chunks": lambda: encode(parquet),
         "Parquet to columns": lambda: [None for _ in read_flat(parquet)],
         "columns to chunks": lambda: [encoder.encode(flat) for flat in flats],
     }
@@ -210,7 +216,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     if options.quick:
-        options.rows, options.rounds = 16_384, 3
+        options.rows, options.rounds = 32_768, 3
     before = machine()
     with tempfile.TemporaryDirectory() as name:
         rows = measure(Path(name), options.rows, options.rounds)
