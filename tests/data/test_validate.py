@@ -60,7 +60,7 @@ def test_ids_that_look_alike(tmp_path):
     oracle = [OracleRow("Q", [], ["P1"])]
     records = [
         Trajectory("t", "q", "?", [Step("s", ["007", "x", "y"])], "a", [" p1", "fi", "7.0", "Y"]),
-        Trajectory("T", "q", "?", [], "a", [" p1"]),
+        Trajectory("T", "q", "?", [], "a", [" p1"], candidates=["X"]),
     ]
     write_jsonl(tmp_path / "corpus.jsonl", corpus)
     write_jsonl(tmp_path / "oracle.jsonl", oracle)
@@ -73,6 +73,7 @@ def test_ids_that_look_alike(tmp_path):
         ("trajectories.jsonl", 1, "citations", '"fi"'),
         ("trajectories.jsonl", 1, "citations", '"7.0"'),
         ("trajectories.jsonl", 1, "citations", '"Y"'),
+        ("trajectories.jsonl", 2, "candidates", '"X"'),
         ("trajectories.jsonl", 1, "question_id", '"q"'),
         ("trajectories.jsonl", 2, "trajectory_id", '"T"'),
     ]
