@@ -131,8 +131,9 @@ class Folder:
                 found = ArraysFile(path)
                 if check:
                     found.check()
-            except DamagedFileError as error:
-                self._say(f"{error}; not used, and done again")
+            except (DamagedFileError, OSError) as error:
+                reason = f"{path}: {error.strerror}" if isinstance(error, OSError) else error
+                self._say(f"{reason}; not used, and done again")
                 return None
             self._usable[name] = found
         found = self._usable[name]

@@ -132,6 +132,13 @@ def test_a_foreign_file_is_not_used(tmp_path):
     assert str(tmp_path / "one.arrays") in said[0]
 
 
+def test_a_file_that_cannot_be_read_is_not_used(tmp_path):
+    (tmp_path / "one.arrays").mkdir()
+    said: list[str] = []
+    assert Folder(tmp_path, said.append).get("one", "key") is None
+    assert said == [f"{tmp_path / 'one.arrays'}: Is a directory; not used, and done again"]
+
+
 def test_what_a_killed_process_left_is_never_found(tmp_path):
     whole = entry_file(tmp_path).read_bytes()
     (tmp_path / ".two.arrays.7.partial").write_bytes(whole[:-64])
