@@ -137,22 +137,14 @@ def finish(
 def lines(row: Row) -> list[str]:
     """A row in words."""
     against = f" against {row.against}" if row.against else ""
-    figure = "" if row.ratio is None else f"  {figure_text(row.ratio, row.unit)}"
-    out = [f"{row.name}{against}: {row.seconds:.3f} s{figure}"]
+    unit = row.unit if row.unit in ("x", "%") else f" {row.unit}"
+    out = [f"{row.name}{against}: {row.seconds:.3f} s"]
+    if row.ratio is not None:
+        out[0] += f"  {row.ratio:,.{0 if abs(row.ratio) >= 100 else 2}f}{unit}"
     if row.goal is not None:
-        out[0] += f", goal {'at most' if row.at_most else 'at least'} "
-        out[0] += figure_text(row.goal, row.unit)
+        out[0] += f", goal {'at most' if row.at_most else 'at least'} {row.goal:,g}{unit}"
     if row.reached is not None:
         out[0] += f": {'met' if row.reached else 'MISSED'}"
     if row.detail:
         out.append(f"    {row.detail}")
     return out
-
-
-def figure_text(figure: float, unit: str) -> str:
-    """A figure with its unit."""
-    if unit == "x":
-        return f"{figure:,.1f}x"
-    if unit == "%":
-        return f"{figure:.1f}%"
-    return f"{figure:,.2f} {unit}" if abs(figure) < 100 else f"{figure:,.0f} {unit}"

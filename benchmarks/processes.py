@@ -1,5 +1,10 @@
-"""A command in a process of its own: how long it takes, the memory that it has at its peak."""
+"""A command in a process of its own: how long it takes, the memory that it has at its peak.
 
+This file is also the small process that starts it: the peak of a process counts from that of the
+one that started it, which may be a large one.
+"""
+
+import json
 import os
 import re
 import subprocess
@@ -50,30 +55,41 @@ def run(arguments: Sequence[str | Path], **environment: str) -> Run:
     Raises:
         CommandError: it ended with another code than 0.
     """
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            [str(argument) for argument in arguments],
-            env=os.environ | environment,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-        )
-        try:
-            _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:
-            process.kill()
-            raise
-        seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        words = said.read()
-    if process.returncode:
-        raise CommandError(words.strip()[-2000:] or f"exit code {process.returncode}")
+    with tempfile.TemporaryDirectory() as folder:
+        measured, said = Path(folder) / "measured.json", Path(folder) / "said.txt"
+        command = [sys.executable, "-I", __file__, measured, *arguments]
+        with said.open("wb") as file:
+            code = subprocess.run(
+                list(map(str, command)),
+                env=os.environ | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+                check=False,
+            ).returncode
+        words = said.read_text(encoding="utf-8", errors="replace")
+        if code:
+            raise CommandError(words.strip()[-2000:] or f"exit code {code}")
+        return Run(**json.loads(measured.read_text()), said=words)
+
+
+def measure(measured: str, command: Sequence[str]) -> int:
+    """Run a command, write down what it took; its exit code."""
+    start = time.perf_counter()
+    process = os.posix_spawnp(command[0], command, os.environ)
+    _, status, usage = os.wait4(process, 0)
+    seconds = time.perf_counter() - start
     unit = 1 if sys.platform == "darwin" else KIBIBYTE
-    return Run(seconds, usage.ru_maxrss * unit, words)
+    found = {"seconds": seconds, "peak_bytes": usage.ru_maxrss * unit}
+    Path(measured).write_text(json.dumps(found))
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def herald(*arguments: str | Path, cache: Path) -> Run:
     """A `herald` command; its compiled programs are kept below `cache`."""
     command = [sys.executable, "-m", "herald_jax.cli", *arguments]
     return run(command, XDG_CACHE_HOME=str(cache))
+
+
+if __name__ == "__main__":
+    sys.exit(measure(sys.argv[1], sys.argv[2:]))
