@@ -11,7 +11,7 @@ import pytest
 from herald_jax import __version__
 from herald_jax.manifest import Manifest, load_manifest
 
-COMMANDS = ("audit", "partial", "sample", "validate", "manifest", "report", "import")
+COMMANDS = ("audit", "bench", "partial", "sample", "validate", "manifest", "report", "import")
 
 
 Herald = Callable[..., Any]
