@@ -94,12 +94,17 @@ def _strict_type(annotation: Any, extras: dict[Kind, set[str]]) -> Any:
     return annotation
 
 
+def _can_be_a_field(key: str) -> bool:
+    """Whether `msgspec` takes a key for a field's name: none that JSON has to escape."""
+    return not any(character in '"\\' or character < " " for character in key)
+
+
 def _collect(objects: list[Any], kind: Kind, extras: dict[Kind, set[str]]) -> None:
     """Add the keys of decoded objects that their class has no field for."""
     dicts = [one for one in objects if type(one) is dict]
     fields = msgspec.structs.fields(kind)
     unknown = set().union(*dicts) - {field.encode_name for field in fields}
-    extras.setdefault(kind, set()).update(unknown)
+    extras.setdefault(kind, set()).update(filter(_can_be_a_field, unknown))
     for field in fields:
         for inner in get_args(field.type):
             if isinstance(inner, type) and issubclass(inner, msgspec.Struct):

@@ -254,6 +254,18 @@ def test_faults_of_json_lines_and_the_rest(tmp_path):
         assert [line for part in parts for line in part.flat.line.tolist()] == [1, 5]
 
 
+@pytest.mark.parametrize("key", ["\t", "a\\b", '"', "", " ", "\x7f", "é", "\U0001f427", "class"])
+def test_keys_that_nobody_knows_may_be_called_anything(tmp_path, key):
+    path = tmp_path / "rows.jsonl"
+    rows = [msgspec.to_builtins(record) for record in RECORDS]
+    rows[1][key] = {key: [1]}
+    rows[3]["steps"][0][key] = None
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    (part,) = read_flat(path)
+    assert part.faults == []
+    check(part.flat, AUDIT, RECORDS, [1, 2, 3, 4])
+
+
 def test_addresses(tmp_path):
     for name, write in (("rows.jsonl", write_jsonl), ("rows.parquet", None)):
         path = tmp_path / name
