@@ -10,6 +10,7 @@ other line is named, to be read in another way.
 Axis letters: L lines, S strings in them, K of these that are keys.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,10 +45,7 @@ Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
-_NEWLINE, _RETURN, _QUOTE, _COLON, _BACKSLASH, _BRACE = b'\n\r":\\{'
-# What stands between two strings of a list, as little-endian numbers.
-_COMMA_SPACE = int.from_bytes(b'", "', "little")
-_COMMA = int.from_bytes(b'","', "little")
+_NEWLINE, _RETURN, _SPACE, _QUOTE, _COLON, _COMMA, _BACKSLASH, _BRACE = b'\n\r ":,\\{'
 _REQUIRED = [KEY[name] for name in ("trajectory_id", "question_id", "question", "steps", "answer")]
 
 _decode_string = msgspec.json.Decoder(str).decode
@@ -123,7 +121,7 @@ class _Block:
         self.newline = np.flatnonzero(self.data == _NEWLINE)
         self.lines = len(self.newline)
         self.bad = np.zeros(self.lines, bool)
-        control = self.data < ord(" ")
+        control = self.data < _SPACE
         if np.count_nonzero(control) > self.lines:
             others = np.flatnonzero(control & (self.data != _NEWLINE))
             ends = (self.data[others] == _RETURN) & (self.data[others + 1] == _NEWLINE)
@@ -144,7 +142,7 @@ class _Block:
         if self.bad.any():
             quotes = quotes[~np.repeat(self.bad, counts)]
             counts[self.bad] = 0
-        begin, end = quotes[0::2] + 1, quotes[1::2]
+        begin, end = quotes[0::2] + 1, quotes[1::2].copy()
         line = np.repeat(np.arange(self.lines), counts // 2)
         is_key = self.data[end + 1] == _COLON
         at = np.cumsum(counts // 2) - counts // 2
@@ -234,11 +232,10 @@ class _Block:
         value = ~self.is_key
         at = np.flatnonzero(value[:-1] & value[1:])
         gaps = (self.begin[1:] - self.end[:-1])[at]
-        words = np.ndarray(max(len(self.raw) - 3, 0), "<u4", self.raw, strides=(1,))
-        found = words[self.end[at]]
-        fine = (gaps == 4) & (found == _COMMA_SPACE)
+        end = self.end[at]
+        fine = (gaps == 4) & (self.data[end + 2] == _SPACE) | (gaps == 3)
+        fine &= self.data[end + 1] == _COMMA
         if not fine.all():
-            fine |= (gaps == 3) & (found & 0xFFFFFF == _COMMA)
             self.bad[self.line[at[~fine]]] = True
 
     def _check_counts(
@@ -292,11 +289,12 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _looked_up(texts: pa.Array, meanings: object) -> Int64:
-    """Meaning of each text, int64 [fields, n], worked out for the distinct ones."""
+def _looked_up(texts: pa.Array, meanings: Callable[[list[bytes]], Int64]) -> list[Int64]:
+    """The fields of the meaning of each text, int64 [n] each, worked out for distinct texts."""
     found = texts.dictionary_encode()
-    table: Int64 = meanings(found.dictionary.to_pylist())  # type: ignore[operator]
-    return table[:, found.indices.to_numpy()]
+    table = meanings(found.dictionary.to_pylist())
+    codes = found.indices.to_numpy()
+    return [row[codes] for row in table]
 
 
 def _columns(block: _Block, keys: _Keys, first: int) -> Flat:

@@ -135,7 +135,7 @@ class Skeleton:
                         known.clear()
                     meaning = known[text] = parse(text)
             found.append(meaning)
-        return np.array(found, np.int64).reshape(-1, width).T
+        return np.ascontiguousarray(np.array(found, np.int64).reshape(-1, width).T)
 
     def _head(self, text: bytes) -> _Meaning:
         match = _HEAD.fullmatch(text)
