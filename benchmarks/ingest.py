@@ -157,7 +157,7 @@ def stages(flats: list[Flat], ids: IdTable, questions: Questions) -> str:
 def measure(folder: Path, n: int, rounds: int) -> list[Row]:
     jsonl, parquet, ids, questions = rollouts.write(folder, n)
     encoder = Encoder(ids, questions, rules="unicode", assume_no_citations=False)
-    batch_rows = min(BATCH_ROWS, n // 8)  # so that there is something to read ahead
+    batch_rows = min(BATCH_ROWS, n // 4)  # so that there is something to read ahead
 
     def encode(path: Path) -> list[Chunk]:
         return chunks(path, encoder, batch_rows)
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     if options.quick:
-        options.rows, options.rounds = 32_768, 3
+        options.rows, options.rounds = 49_152, 3
     before = machine()
     with tempfile.TemporaryDirectory() as name:
         rows = measure(Path(name), options.rows, options.rounds)

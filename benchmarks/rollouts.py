@@ -5,11 +5,13 @@ Answers of one question are partly the same, as those of one policy are.
 """
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from herald_jax.data.ids import IdTable
 from herald_jax.data.parquet import arrow_schema
@@ -123,33 +125,30 @@ def passage_ids() -> list[str]:
 
 
 def oracle(questions: int, seed: int = 0) -> list[OracleRow]:
-    """Two gold answers and two supporting passages a question."""
-    rng = np.random.default_rng([seed, 1])
+    """One or two gold answers and two supporting passages a question."""
+    rng = random.Random(f"oracle {seed}")
     ids = passage_ids()
     rows = []
     for number in range(questions):
-        first = _phrase(rng, 2, 4)
+        first = _phrase(rng, 2, 3)
         golds = [first, f"the {first}"] if number % 2 else [first]
-        support = [ids[at] for at in rng.integers(0, PASSAGES, 2)]
-        rows.append(OracleRow(f"question-{number:06d}", golds, support))
+        rows.append(OracleRow(f"question-{number:06d}", golds, rng.sample(ids, 2)))
     return rows
 
 
 def lines(golds: list[OracleRow], seed: int = 0) -> Iterator[dict[str, Any]]:
     """One object a rollout, those of a question one after the other."""
-    rng = np.random.default_rng([seed, 2])
+    rng = random.Random(f"rollouts {seed}")
     ids = passage_ids()
     for gold in golds:
-        question = f"Which {_phrase(rng, 9, 14)}?"
-        answers = [gold.answers[0], f"It is {gold.answers[0]}.", _phrase(rng, 1, 4)]
-        answers.append(_phrase(rng, 6, 20))
+        question = f"Which {_phrase(rng, 9, 13)}?"
+        first = gold.answers[0]
+        answers = [first, f"It is {first}.", _phrase(rng, 1, 3), _phrase(rng, 6, 19)]
         for rollout in range(ROLLOUTS):
-            retrieved = rng.integers(0, PASSAGES, (SEARCHES, RESULTS))
             steps = [
-                {"query": _phrase(rng, 4, 9), "retrieved": [ids[at] for at in found]}
-                for found in retrieved.tolist()
+                {"query": _phrase(rng, 4, 8), "retrieved": rng.choices(ids, k=RESULTS)}
+                for _ in range(SEARCHES)
             ]
-            cited = retrieved.ravel()[rng.integers(0, retrieved.size, CITATIONS)]
             yield {
                 "trajectory_id": f"{gold.question_id}-{rollout}",
                 "question_id": gold.question_id,
@@ -157,16 +156,13 @@ def lines(golds: list[OracleRow], seed: int = 0) -> Iterator[dict[str, Any]]:
                 "model": "agent-a",
                 "rollout": rollout,
                 "steps": steps,
-                "answer": answers[rng.integers(0, 4)],
-                "citations": [ids[at] for at in cited.tolist()],
+                "answer": rng.choice(answers),
+                "citations": [rng.choice(rng.choice(steps)["retrieved"]) for _ in range(CITATIONS)],
             }
 
 
 def write(folder: Path, rows: int, seed: int = 0) -> tuple[Path, Path, IdTable, Questions]:
     """Write the same rows as JSON Lines and as Parquet; the table of ids and the questions."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     golds = oracle(max(rows // ROLLOUTS, 1), seed)
     jsonl, parquet = folder / "trajectories.jsonl", folder / "trajectories.parquet"
     schema = arrow_schema(Trajectory)
@@ -191,5 +187,5 @@ def write(folder: Path, rows: int, seed: int = 0) -> tuple[Path, Path, IdTable, 
     return jsonl, parquet, ids, questions_of(golds, ids, "unicode")
 
 
-def _phrase(rng: np.random.Generator, least: int, most: int) -> str:
-    return " ".join(_WORDS[at] for at in rng.integers(0, len(_WORDS), rng.integers(least, most)))
+def _phrase(rng: random.Random, least: int, most: int) -> str:
+    return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
