@@ -42,11 +42,11 @@ from herald_jax.kernels.columns import LARGEST, Column, each, plan_columns
 from herald_jax.kernels.distinct import few_distinct
 from herald_jax.kernels.draws import MAX_INDICES, seed_words
 from herald_jax.kernels.exact import ExactSum
-from herald_jax.kernels.limbs import BASE, FixedPoint, signed_digits
+from herald_jax.kernels.limbs import FixedPoint
 from herald_jax.kernels.multinomial import resampled_categories
-from herald_jax.kernels.resample import row_sums
+from herald_jax.kernels.resample import resampled_sums
 
-FEW = 4096  # distinct values whose exact sum is cheaper than that of the values
+FEW = 1024  # distinct values whose exact sum is cheaper than that of the values
 
 
 def bootstrap_intervals(
@@ -150,7 +150,7 @@ def _replicates(
             counts = resampled_categories(
                 column.times, seed=seed, replicates=replicates, block=block
             )
-            sums = [np.einsum("ru,u->r", counts, part.integers) for part in _parts(column)]
+            sums = [_weighted(counts, part.integers) for part in _parts(column)]
             values[e] = _statistic(column, n, sums)
 
     each(draw_values, range(len(columns.drawn)), n)
@@ -158,9 +158,9 @@ def _replicates(
         drawn = [columns.drawn[e] for e in clusters]
         # A common denominator stands behind all numerators.
         parts = [_parts(column)[0] for column in drawn] + _parts(drawn[0])[1:]
-        digits = each(lambda part: signed_digits(part.integers), parts, n)
-        found = row_sums(np.concatenate(digits), seed=seed, replicates=replicates, block=block)
-        totals = _totals(found, [len(digit) for digit in digits])
+        totals = resampled_sums(
+            [part.integers for part in parts], seed=seed, replicates=replicates, block=block
+        )
         below = totals[len(drawn) :]
         for e, column, above in zip(clusters, drawn, totals, strict=False):
             values[e] = _statistic(column, n, [above, *below])
@@ -172,17 +172,12 @@ def _parts(column: Column) -> list[FixedPoint]:
     return [column.numerator] + ([] if column.denominator is None else [column.denominator])
 
 
-def _totals(sums: np.ndarray, limbs: list[int]) -> np.ndarray:
-    """float64 [D, R] sums of integers from int32 [L, R] sums of their digits, exact.
-
-    `limbs`: how many of the L each of the D has.
-    """
-    totals = np.zeros((len(limbs), sums.shape[1]))
-    rows = iter(sums)
-    for total, count in zip(totals, limbs, strict=True):
-        for position in range(count):
-            total += next(rows) * BASE**position
-    return totals
+def _weighted(counts: np.ndarray, integers: np.ndarray) -> np.ndarray:
+    """float64 [R] sums of integers [U], by how often each is drawn, int32 [U, R]; exact."""
+    total = np.zeros(counts.shape[1])
+    for count, integer in zip(counts, integers.tolist(), strict=True):
+        total += count * float(integer)
+    return total
 
 
 def _statistic(column: Column, n: int, sums: list[np.ndarray]) -> np.ndarray:

@@ -75,8 +75,7 @@ def plan_columns(numerator: np.ndarray, denominator: np.ndarray | None) -> Colum
         else:
             ratio = values / denominator
             constant = np.ptp(ratio) <= ROUNDING * np.abs(ratio).max()
-        # -0.0 and 0.0 are equal and must have equal marks.
-        return None if constant else (low, high, int((values + 0.0).view(np.uint64).sum()))
+        return None if constant else (low, high, int(values.view(np.uint64).sum()))
 
     def draw(d: int) -> Column:
         values = np.ascontiguousarray(numerator[:, d])

@@ -13,19 +13,23 @@ def few_distinct(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]
         most: the most distinct values.
 
     Returns:
-        float64 [U] in rising order and int64 [U]; None when there are more than `most`.
+        float64 [U] in rising order, a zero of either sign, and int64 [U]; None when there are more
+        than `most`.
     """
     # Mostly a sample says already that there are too many.
-    if len(values) > SAMPLE and _distinct(values[:: len(values) // SAMPLE])[0].size > most:
+    if len(values) > SAMPLE and _distinct(values[:: len(values) // SAMPLE], most) is None:
         return None
-    found = _distinct(values)
-    return found if found[0].size <= most else None
+    return _distinct(values, most)
 
 
-def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ordered = np.sort(values + 0.0)  # + 0.0 leaves one zero, 0.0
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return ordered[first], np.diff(np.append(first, len(ordered)))
+def _distinct(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+    ordered = np.sort(values)
+    ends = [0]
+    while ends[-1] < len(ordered):
+        if len(ends) > most:
+            return None
+        ends.append(int(np.searchsorted(ordered, ordered[ends[-1]], side="right")))
+    return ordered[ends[:-1]], np.diff(ends)
 
 
 def few_pairs(

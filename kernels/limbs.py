@@ -53,11 +53,11 @@ def fixed_point(values: np.ndarray, total_weight: int) -> FixedPoint:
     # Every float64 is a multiple of 2^-1074.
     exponent, divisor = max(math.frexp(peak)[1] - bits, -1074), 1
     integers = _scaled(values, exponent)
-    if not np.array_equal(np.ldexp(integers, exponent), values):
+    if (np.ldexp(integers, exponent) != values).any():
         for candidate in DIVISORS:
             if peak * candidate >= 2.0**bits:
                 break
-            if _shares(values[:FIRST], candidate) and _shares(values, candidate):
+            if _shares(values, candidate):
                 integers, exponent, divisor = np.rint(values * candidate), 0, candidate
                 break
     whole = integers.astype(np.int64)
@@ -74,7 +74,9 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
 
 def _shares(values: np.ndarray, of: int) -> bool:
     """Whether all values are the floats nearest to multiples of 1/of."""
-    return np.array_equal(np.rint(values * of) / of, values)
+    if len(values) > FIRST and not _shares(values[:FIRST], of):
+        return False
+    return bool((np.rint(values * of) / of == values).all())
 
 
 def signed_digits(integers: np.ndarray) -> np.ndarray:
@@ -92,3 +94,21 @@ def signed_digits(integers: np.ndarray) -> np.ndarray:
     used = [bool(digit.any()) for digit in digits]
     needed = len(used) - used[::-1].index(True) if any(used) else 0
     return np.ascontiguousarray(digits[:needed])
+
+
+def put_together(sums: np.ndarray, limbs: list[int]) -> np.ndarray:
+    """Sums of integers from the sums of their digits, exact.
+
+    Args:
+        sums: int32 [L, R], R sums of L digits.
+        limbs: how many of the L each of D columns has.
+
+    Returns:
+        float64 [D, R].
+    """
+    totals = np.zeros((len(limbs), sums.shape[1]))
+    rows = iter(sums)
+    for total, count in zip(totals, limbs, strict=True):
+        for position in range(count):
+            total += next(rows) * BASE**position
+    return totals

@@ -24,8 +24,8 @@ from herald_jax.kernels.poisson import poisson_tables
 from herald_jax.types import pytree
 
 ROOM = 4.0  # standard deviations
-LEAST_RATE = 16.0
-SINGLES = 31  # the most draws that are too few for a batch
+LEAST_RATE = 32.0
+SINGLES = 54  # the most draws that are too few for a batch
 RATES = 32  # more than any n below 2^24 uses
 ROUNDS = 64  # a replicate takes about 8; it leaves one batch in 30,000
 COUNTS_A_CALL = 2**15  # of 4 bytes: a dozen arrays of them stay in the cache
@@ -42,9 +42,9 @@ class Batches:
     rates: jax.Array  # int32 [] how many of the V are used, the first ones
     needs: jax.Array  # int32 [V] fewest missing draws for which a rate is taken, falling
     last: jax.Array  # uint32 [...] thresholds, see `poisson.Tables`
-    start: jax.Array  # int32 [V, U]
-    size: jax.Array  # int32 [V, U]
-    least: jax.Array  # int32 [V, U]
+    start: jax.Array  # int32 [U, V]
+    size: jax.Array  # int32 [U, V]
+    least: jax.Array  # int32 [U, V]
     steps: jax.Array  # int32 [V] bits of the largest size
     above: jax.Array  # int32 [U] items up to and with a category
     n: jax.Array  # uint32 []
@@ -61,18 +61,20 @@ def batches(times: np.ndarray) -> Batches:
     """
     n = int(times.sum())
     rates = _rates(n)
-    padded = max(8, 1 << (len(times) - 1).bit_length())
+    # Multiples of 4, at most eight sizes an octave: each compiles a program.
+    step = max(4, 1 << max(0, len(times).bit_length() - 4))
+    padded = -(-len(times) // step) * step
     multiples = np.zeros(padded)
     multiples[: len(times)] = times
-    tables = poisson_tables((rates[:, None] * multiples / n).ravel())
+    tables = poisson_tables((multiples[:, None] * rates / n).ravel())
     # A search may look as far behind the end of a table as the largest is long.
     length = max(1 << 12, 1 << (len(tables.last) + int(tables.size.max())).bit_length())
-    unused = RATES - len(rates)
+    shape, unused = (padded, len(rates)), RATES - len(rates)
 
     def by_rate(values: np.ndarray) -> jax.Array:
-        return jnp.asarray(np.pad(values.reshape(len(rates), padded), ((0, unused), (0, 0))))
+        return jnp.asarray(np.pad(values.reshape(shape), ((0, 0), (0, unused))))
 
-    largest = tables.size.reshape(len(rates), padded).max(axis=1)
+    largest = tables.size.reshape(shape).max(axis=0)
     above = np.full(padded, n, np.int32)
     above[: len(times)] = np.cumsum(times)
     return Batches(
@@ -115,19 +117,19 @@ def category_counts(tables: Batches, seed: jax.Array, replicate: jax.Array) -> j
         replicate: uint32 [R], numbers of the replicates.
 
     Returns:
-        int32 [R, U], rows adding up to n.
+        int32 [U, R], columns adding up to n.
     """
     chex.assert_rank([tables.needs, tables.start, replicate], [1, 2, 1])
-    categories = tables.start.shape[1]
+    categories = tables.start.shape[0]
     number = jnp.arange(categories, dtype=jnp.uint32)
 
     def words(stage: jax.Array, number: jax.Array) -> jax.Array:
         keys = jax.vmap(replicate_keys, in_axes=(None, 0, None))(seed, replicate, stage)
-        return jax.vmap(draw_words, in_axes=(0, 0, None))(*keys, number)
+        return jax.vmap(draw_words, in_axes=(0, 0, None), out_axes=1)(*keys, number)
 
     def chosen(left: jax.Array) -> jax.Array:
         """The largest rate that leaves room; `rates` when there is none."""
-        return jnp.sum((tables.needs[None] > left[:, None]).astype(jnp.int32), axis=1)
+        return jnp.sum((tables.needs[:, None] > left[None]).astype(jnp.int32), axis=0)
 
     def unfinished(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         batch, _, left = state
@@ -141,31 +143,30 @@ def category_counts(tables: Batches, seed: jax.Array, replicate: jax.Array) -> j
         taken = rate < tables.rates
         rate = jnp.minimum(rate, tables.rates - 1)
         steps = jnp.max(jnp.where(taken, tables.steps[rate], 0))
+        start, size, least = (t[:, rate] for t in (tables.start, tables.size, tables.least))
         word = words(jnp.uint32(STAGE) + batch, number)
-        drawn = tables.least[rate] + _smaller(
-            tables.last, tables.start[rate], tables.size[rate], steps, word
-        )
-        total = jnp.sum(drawn, axis=1)
+        drawn = least + _smaller(tables.last, start, size, steps, word)
+        total = jnp.sum(drawn, axis=0)
         taken &= total <= left
-        counts += jnp.where(taken[:, None], drawn, 0)
+        counts += jnp.where(taken[None], drawn, 0)
         return batch + 1, counts, left - jnp.where(taken, total, 0)
 
     n = tables.n.astype(jnp.int32)
-    none = jnp.zeros((len(replicate), categories), jnp.int32)
+    none = jnp.zeros((categories, len(replicate)), jnp.int32)
     start = (jnp.uint32(0), none, jnp.full(len(replicate), n))
     _, counts, left = jax.lax.while_loop(unfinished, take, start)
 
     single = words(jnp.uint32(STAGE + ROUNDS), jnp.arange(SINGLES, dtype=jnp.uint32))
-    above = tables.above[None]
-    below = jnp.concatenate([jnp.zeros((1, 1), jnp.int32), above[:, :-1]], axis=1)
+    above = tables.above[:, None]
+    below = jnp.concatenate([jnp.zeros((1, 1), jnp.int32), above[:-1]])
 
     def add(draw: jax.Array, counts: jax.Array) -> jax.Array:
-        item = scale_to_range(single[:, draw], tables.n)
+        item = scale_to_range(single[draw], tables.n)
         # Items behind the last belong to no category.
-        item = jnp.where(draw < left, item, n)[:, None]
+        item = jnp.where(draw < left, item, n)[None]
         return counts + ((below <= item) & (item < above)).astype(jnp.int32)
 
-    return jax.lax.fori_loop(0, SINGLES, add, counts)
+    return jax.lax.fori_loop(0, jnp.max(left), add, counts)
 
 
 def resampled_categories(
@@ -181,15 +182,15 @@ def resampled_categories(
             the result.
 
     Returns:
-        float64 [replicates, U], rows adding up to n.
+        int32 [U, replicates], columns adding up to n.
     """
     tables = batches(times)
-    block = block or max(32, COUNTS_A_CALL // tables.start.shape[1])
-    counts = np.empty((replicates, len(times)))
+    block = block or max(64, COUNTS_A_CALL // tables.start.shape[0] // 64 * 64)
+    counts = np.empty((len(times), replicates), np.int32)
     for first in range(0, replicates, block):
         numbers = np.arange(first, first + block, dtype=np.uint32)
         some = np.asarray(category_counts(tables, seed_words(seed), numbers))
-        counts[first : first + block] = some[: replicates - first, : len(times)]
+        counts[:, first : first + block] = some[: len(times), : replicates - first]
     return counts
 
 
@@ -200,13 +201,13 @@ def _smaller(
 
     Args:
         last: uint32 [...], tables in rising order, one behind the other.
-        start: int32 [R, U], where the table begins.
-        size: int32 [R, U], its length, below 2^steps.
+        start: int32 [U, R], where the table begins.
+        size: int32 [U, R], its length, below 2^steps.
         steps: int32 [].
-        word: uint32 [R, U].
+        word: uint32 [U, R].
 
     Returns:
-        int32 [R, U].
+        int32 [U, R].
     """
 
     def halve(step: jax.Array, found: jax.Array) -> jax.Array:

@@ -20,12 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from herald_jax.kernels.draws import draw_indices, draw_words, replicate_keys, seed_words
+from herald_jax.kernels.limbs import put_together, signed_digits
 from herald_jax.kernels.multinomial import Batches, batches, category_counts
 from herald_jax.kernels.poisson import poisson_tables
 from herald_jax.kernels.threads import in_threads
 
 INDICES = 2**10
-TILE = 2**14 - 1
+SPARE = 16  # places behind the rows of a tile
+TILE = 2**14 - SPARE
 ROOM = 4.0  # standard deviations of the draws that are missing: one batch in 15,000 is drawn again
 COUNTS = 12  # thresholds of a Poisson law of rate 1 or less: P(X > 12) is below 2^-33
 COUNTS_A_CALL = 2**22
@@ -92,7 +94,7 @@ def missing_draws(
     Args:
         counts: int8 [R, N], 0 from `rows` on, or None when no draw is made yet.
         draws: int32 [R], how many draws each replicate makes.
-        rows: uint32 [], rows to draw from, fewer than N.
+        rows: uint32 [], rows to draw from, at most N - `SPARE`.
         offset: uint32 [R], from `stage_keys`.
         key: uint32 [R], likewise.
         wide: N.
@@ -110,7 +112,9 @@ def missing_draws(
         missing -= _products(jnp.ones((16, wide), jnp.int8), counts)[0]
     draw = jnp.arange(most, dtype=jnp.uint32)
     row = jax.vmap(draw_indices, in_axes=(0, 0, None, None))(offset, key, draw, rows)
-    row = jnp.where(draw.astype(jnp.int32)[None] < missing[:, None], row, rows.astype(jnp.int32))
+    # Several places for what is not missing: a core adds to one place again only after a wait.
+    behind = (rows + draw % SPARE).astype(jnp.int32)[None]
+    row = jnp.where(draw.astype(jnp.int32)[None] < missing[:, None], row, behind)
     first = wide * jnp.arange(len(draws), dtype=jnp.int32)
     return row + first[:, None], (missing >= 0) & (missing <= most)
 
@@ -147,39 +151,42 @@ def _products(left: jax.Array, right: jax.Array) -> jax.Array:
     return jax.lax.dot_general(left, right, contracted, preferred_element_type=jnp.int32)
 
 
-def row_sums(
-    digits: np.ndarray, *, seed: int, replicates: int, block: int | None = None
+def resampled_sums(
+    columns: list[np.ndarray], *, seed: int, replicates: int, block: int | None = None
 ) -> np.ndarray:
     """Sums of the n rows that each replicate draws from n rows.
 
     Args:
-        digits: int8 [L, n], n from 1 to `draws.MAX_INDICES`.
+        columns: D arrays, int32 [n], n from 1 to `draws.MAX_INDICES`; from `limbs.fixed_point`.
         seed: 0 .. 2^64 - 1.
         replicates: number of replicates.
         block: replicates per call of the device, chosen by size when None; never of influence on
             the result.
 
     Returns:
-        int32 [L, replicates].
+        float64 [D, replicates], exact.
     """
-    tiles = _Tiles(digits, seed_words(seed))
+    tiles = _Tiles(columns, seed_words(seed))
     block = block or _block(tiles.wide, replicates)
     firsts = range(0, replicates, block)
-    numbers = [np.arange(first, first + block, dtype=np.uint32) for first in firsts]
-    # Scattering takes one core: several calls at a time use all of them. Devices take turns.
-    parts = in_threads(lambda call: tiles.sums(numbers[call], call), range(len(numbers)))
-    return np.concatenate(parts, axis=1)[: len(digits), :replicates]
+
+    def some(call: int) -> np.ndarray:
+        return tiles.sums(np.arange(firsts[call], firsts[call] + block, dtype=np.uint32), call)
+
+    # Scattering takes one core: several calls at a time use all of them.
+    return np.concatenate(in_threads(some, range(len(firsts))), axis=1)[:, :replicates]
 
 
 class _Tiles:
-    """Rows in tiles, on all devices of this process."""
+    """Digits of rows in tiles, on all devices of this process, which take turns."""
 
-    def __init__(self, digits: np.ndarray, seed: np.ndarray) -> None:
-        limbs, n = digits.shape
+    def __init__(self, columns: list[np.ndarray], seed: np.ndarray) -> None:
+        digits = [signed_digits(column) for column in columns]
+        n = len(columns[0])
         count = -(-n // TILE)
-        self.seed = seed
+        self.seed, self.limbs = seed, [len(digit) for digit in digits]
         self.sizes = n // count + (np.arange(count) < n % count).astype(np.int64)
-        self.wide, deep = _padded(int(self.sizes[0]), limbs)
+        self.wide, deep = _padded(int(self.sizes[0]), sum(self.limbs))
         self.most = self.wide
         self.last = np.empty(0, np.uint32)
         self.shares: Batches | None = batches(self.sizes) if count > 1 else None
@@ -191,27 +198,29 @@ class _Tiles:
             thresholds = poisson_tables(np.array([rate])).last
             self.last = np.full(COUNTS, 2**32 - 1, np.uint32)  # no word is larger
             self.last[: len(thresholds)] = thresholds
-        ends = np.cumsum(self.sizes).tolist()
         padded = np.zeros((count, deep, self.wide), np.int8)
-        for part, size, end in zip(padded, self.sizes.tolist(), ends, strict=True):
-            part[:limbs, :size] = digits[:, end - size : end]
+        end = np.cumsum(self.sizes)
+        for part, first, last in zip(padded, end - self.sizes, end, strict=True):
+            limb = 0
+            for digit in digits:
+                part[limb : limb + len(digit), : last - first] = digit[:, first:last]
+                limb += len(digit)
         devices = jax.local_devices()
         if devices[0].platform == "cpu":
             devices = devices[:1]  # all of them are the same cores and memory
         self.parts = [[jax.device_put(part, device) for part in padded] for device in devices]
 
     def sums(self, replicate: np.ndarray, call: int) -> np.ndarray:
-        """int32 [L, R] of the replicates of one call."""
+        """float64 [D, R] of the replicates of one call."""
         parts = self.parts[call % len(self.parts)]
         if self.shares is None:
-            draws = np.full((len(replicate), 1), self.sizes[0], np.int32)
+            draws = np.full((1, len(replicate)), self.sizes[0], np.int32)
         else:
             draws = np.asarray(category_counts(self.shares, self.seed, replicate))
         sums = [
-            self._tile(digits, tile, np.ascontiguousarray(draws[:, tile]), replicate, 0)
-            for tile, digits in enumerate(parts)
+            self._tile(digits, tile, draws[tile], replicate, 0) for tile, digits in enumerate(parts)
         ]
-        return np.add.reduce(sums)
+        return put_together(np.add.reduce(sums)[: sum(self.limbs)], self.limbs)
 
     def _tile(
         self, digits: jax.Array, tile: int, draws: np.ndarray, replicate: np.ndarray, attempt: int
@@ -236,13 +245,13 @@ class _Tiles:
 
 
 def _padded(rows: int, limbs: int) -> tuple[int, int]:
-    """Padded rows, more than there are, and limbs, in few sizes, as each compiles a program.
+    """Padded rows and limbs, in few sizes, as each compiles a program.
 
     Rows are multiples of 64 and limbs of 16, both of at most eight sizes an octave.
     """
     step = max(64, 1 << max(0, rows.bit_length() - 3))
     deep = max(16, 1 << max(0, limbs.bit_length() - 4))
-    return (rows // step + 1) * step, -(-limbs // deep) * deep
+    return -(-(rows + SPARE) // step) * step, -(-limbs // deep) * deep
 
 
 def _block(rows: int, replicates: int) -> int:

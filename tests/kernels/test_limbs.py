@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herald_jax.kernels.draws import MAX_INDICES
-from herald_jax.kernels.limbs import BASE, fixed_point, signed_digits
+from herald_jax.kernels.limbs import BASE, fixed_point, put_together, signed_digits
 
 WEIGHTS = st.sampled_from([2, 3, 593, 10_000, 2**20, 2**22 - 1, 2**22, MAX_INDICES])
 VALUES = st.lists(
@@ -47,6 +47,8 @@ def test_digits_add_up(integers):
     found = sum(digit.astype(int) * int(BASE) ** j for j, digit in enumerate(digits))
     assert (np.zeros(len(integers), int) + found).tolist() == integers
     assert len(digits) == 0 or digits[-1].any()
+    both = put_together(np.concatenate([digits, digits]).astype(np.int32), [len(digits)] * 2)
+    assert both.tolist() == [integers, integers]
 
 
 @pytest.mark.parametrize(

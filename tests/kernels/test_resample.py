@@ -6,9 +6,13 @@ from reference import statistics as reference
 from scipy.stats import binom, chi2
 
 from herald_jax.kernels import resample
-from herald_jax.kernels.limbs import signed_digits
 from herald_jax.kernels.multinomial import resampled_categories
-from herald_jax.kernels.resample import counted_sums, missing_draws, poisson_counts, row_sums
+from herald_jax.kernels.resample import (
+    counted_sums,
+    missing_draws,
+    poisson_counts,
+    resampled_sums,
+)
 
 RNG = np.random.default_rng(8)
 
@@ -22,18 +26,19 @@ def small(monkeypatch):
 
 def counts(n, *, seed=3, replicates=20_000, block=None, rows=None):
     """int [replicates, rows]: how often each of the first rows is drawn."""
-    digits = np.eye(rows or n, n, dtype=np.int8)
-    return row_sums(digits, seed=seed, replicates=replicates, block=block).T
+    marks = list(np.eye(rows or n, n, dtype=np.int32))
+    found = resampled_sums(marks, seed=seed, replicates=replicates, block=block)
+    return found.T.astype(int)
 
 
 def plainly(n, seed, replicate):
     """Draws of all rows, tile by tile."""
-    tiles = resample._Tiles(np.zeros((1, n), np.int8), None)
+    tiles = resample._Tiles([np.zeros(n, np.int32)], None)
     sizes = tiles.sizes.tolist()
     shares = [n]
     if len(sizes) > 1:
         found = resampled_categories(tiles.sizes, seed=seed, replicates=replicate + 1)
-        shares = found[replicate].astype(int).tolist()
+        shares = found[:, replicate].tolist()
     drawn = []
     for tile, (share, size) in enumerate(zip(shares, sizes, strict=True)):
         drawn += reference.tile_counts(
@@ -51,11 +56,11 @@ def plainly(n, seed, replicate):
 
 @pytest.mark.parametrize("n", [1, 2, 40, 1024, 1025, 3000])
 def test_equals_the_plain_reading(n):
-    digits = RNG.integers(-128, 128, (3, n)).astype(np.int8)
-    found = row_sums(digits, seed=2**33, replicates=3)
+    integers = RNG.integers(-(2**30), 2**30, (3, n)).astype(np.int32)
+    found = resampled_sums(list(integers), seed=2**33, replicates=3)
     for replicate in range(3):
         drawn = np.array(plainly(n, 2**33, replicate))
-        assert found[:, replicate].tolist() == (digits.astype(int) @ drawn).tolist()
+        assert found[:, replicate].tolist() == (integers.astype(int) @ drawn).tolist()
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 70])
@@ -68,12 +73,12 @@ def test_equals_the_plain_reading_where_batches_are_drawn_again(n, small, monkey
 def test_tiles_equal_the_plain_reading():
     # Two tiles of the size that they have.
     n = resample.TILE + 1
-    digits = RNG.integers(-128, 128, (2, n)).astype(np.int8)
-    found = row_sums(digits, seed=1, replicates=2)
+    integers = RNG.integers(-(2**30), 2**30, (2, n)).astype(np.int32)
+    found = resampled_sums(list(integers), seed=1, replicates=2)
     for replicate in range(2):
         drawn = np.array(plainly(n, 1, replicate))
         assert drawn.sum() == n
-        assert found[:, replicate].tolist() == (digits.astype(int) @ drawn).tolist()
+        assert found[:, replicate].tolist() == (integers.astype(int) @ drawn).tolist()
 
 
 @pytest.mark.parametrize("way", ["indices", "batches", "tiles"])
@@ -108,9 +113,9 @@ def test_a_row_is_drawn_as_often_as_it_should(n):
 @pytest.mark.parametrize("n", [900, 1100, 16_000, 40_000])
 def test_shares_of_the_rows_are_binomial(n):
     """The draws of a half and of a tenth of the rows, spread and in one piece."""
-    marks = np.zeros((4, n), np.int8)
+    marks = np.zeros((4, n), np.int32)
     marks[0, ::2] = marks[1, : n // 2] = marks[2, ::10] = marks[3, -(n // 10) :] = 1
-    found = row_sums(marks, seed=5, replicates=5000)
+    found = resampled_sums(list(marks), seed=5, replicates=5000)
     for mark, drawn in zip(marks, found, strict=True):
         law = binom(n, mark.sum() / n)
         edges = law.ppf(np.arange(1, 10) / 10)
@@ -121,9 +126,9 @@ def test_shares_of_the_rows_are_binomial(n):
 
 def test_neighbouring_rows_replicates_and_tiles_are_independent():
     n = 40_000
-    marks = np.zeros((4, n), np.int8)
+    marks = np.zeros((4, n), np.int32)
     marks[0, 0:20_000:2] = marks[1, 1:20_000:2] = marks[2, 20_000::2] = marks[3, 20_001::2] = 1
-    found = row_sums(marks, seed=5, replicates=5000)
+    found = resampled_sums(list(marks), seed=5, replicates=5000)
     correlated = np.corrcoef(np.concatenate([found[:, :-1], found[:, 1:]]))
     expected = np.full((8, 8), 0.0)
     # Within a replicate quarters of the draws have a correlation of -(1/4)^2 / (1/4 * 3/4).
@@ -134,10 +139,12 @@ def test_neighbouring_rows_replicates_and_tiles_are_independent():
 
 @pytest.mark.parametrize("n", [593, 5000, 20_000])
 def test_blocks_change_no_bit(n):
-    digits = RNG.integers(-128, 128, (5, n)).astype(np.int8)
-    whole = row_sums(digits, seed=3, replicates=100)
+    integers = RNG.integers(-300, 300, (5, n)).astype(np.int32)
+    whole = resampled_sums(list(integers), seed=3, replicates=100)
     for block in (8, 37, 100, 101):
-        assert np.array_equal(row_sums(digits, seed=3, replicates=100, block=block), whole)
+        assert np.array_equal(
+            resampled_sums(list(integers), seed=3, replicates=100, block=block), whole
+        )
 
 
 def test_blocks_change_no_bit_where_batches_are_drawn_again(small):
@@ -146,20 +153,12 @@ def test_blocks_change_no_bit_where_batches_are_drawn_again(small):
         assert np.array_equal(counts(50, replicates=200, block=block), whole)
 
 
-def test_sums_are_exact_at_the_largest_digits():
-    # All draws of both replicates add -128: 20,000 times that is far from what float32 or int16
-    # would hold exactly in every order.
-    digits = np.full((1, 20_000), -128, np.int8)
-    assert row_sums(digits, seed=0, replicates=2).tolist() == [[-128 * 20_000] * 2]
-
-
-def test_digits_add_up_to_the_integers():
-    integers = RNG.integers(-(2**30), 2**30, 3000).astype(np.int32)
-    sums = row_sums(signed_digits(integers), seed=0, replicates=2)
-    for replicate in range(2):
-        drawn = plainly(3000, 0, replicate)
-        total = sum(int(s) * 256**j for j, s in enumerate(sums[:, replicate]))
-        assert total == sum(int(i) * c for i, c in zip(integers, drawn, strict=True))
+def test_sums_are_exact_at_the_largest_integers():
+    # All draws add the same: the exact product, far beyond what float32 or int32 would hold.
+    for integer in (2**30, -(2**30), 2**30 - 1, -128):
+        column = np.full(20_000, integer, np.int32)
+        found = resampled_sums([column], seed=0, replicates=2)
+        assert found.tolist() == [[float(integer * 20_000)] * 2]
 
 
 def test_sizes_share_programs():
@@ -168,6 +167,6 @@ def test_sizes_share_programs():
         program.clear_cache()
     for n in (1030, 1100, 1150):
         for limbs in (1, 9, 16):
-            row_sums(np.zeros((limbs, n), np.int8), seed=0, replicates=8)
+            resampled_sums([np.ones(n, np.int32)] * limbs, seed=0, replicates=8)
     # The second of two comes from batches that are drawn again, if any is.
     assert all(program._cache_size() <= 2 for program in programs)
