@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from herald_jax.data.extras import require_tfds
 from herald_jax.data.ragged import Ragged
 from herald_jax.pool.encoded_parquet import CHUNK_ROWS, NAMED, SCALARS
 from herald_jax.pool.rows import LISTS, ROW, Rows
 from herald_jax.pool.sections import Names
-from herald_jax.types import HeraldError
 
 NAME, RELEASE, SPLIT = "encoded_rows", "1.0.0", "train"
 _INTEGERS = tuple(name for name in SCALARS if ROW[name].kind != "f")
@@ -27,23 +27,6 @@ _DESCRIPTION = """Logged trajectories of a search agent as integers, one example
 
 Ids of passages are ranks in corpus.parquet; numbers from there on are ids that the corpus does not
 have, which compare within one row. `question` is the row of oracle.parquet."""
-
-
-def require_tfds() -> ModuleType:
-    """The module `tensorflow_datasets`.
-
-    Raises:
-        HeraldError: it is not installed.
-    """
-    try:
-        import tensorflow_datasets
-        from array_record.python import array_record_module  # noqa: F401 - is it there as well?
-    except ImportError as error:
-        raise HeraldError(
-            f"{error.name or error} is not installed; install it with: "
-            "pip install 'herald-jax[tfds]'"
-        ) from error
-    return tensorflow_datasets
 
 
 class RecordRows:

@@ -9,6 +9,7 @@ import numpy as np
 
 import herald_jax
 from herald_jax.data.ahead import ahead
+from herald_jax.data.extras import require_tfds
 from herald_jax.data.sources import Identity, expand, identity, is_remote
 from herald_jax.pool.encoded import (
     CORPUS,
@@ -28,7 +29,7 @@ from herald_jax.pool.encoded_checks import written
 from herald_jax.pool.encoded_folder import whole_folder
 from herald_jax.pool.encoded_labels import write_corpus, write_questions
 from herald_jax.pool.encoded_parquet import CHUNK_ROWS, ParquetRows
-from herald_jax.pool.encoded_records import RecordRows, require_tfds
+from herald_jax.pool.encoded_records import RecordRows
 from herald_jax.pool.encoded_strings import write_strings
 from herald_jax.pool.load import MakeIndex, Progress, load_pool
 from herald_jax.pool.logs import FileLog

@@ -116,6 +116,10 @@ def test_faults_are_listed_and_nothing_is_written(folder: Path, herald: Herald) 
         (["hotpotqa", "dev.json", "dev.json"], "is a file"),
         (["musique", "dev.json", "pool", "--aliases", "dev.json"], "--aliases is for 2wiki"),
         (["hotpotqa", "none.json", "pool"], "check the path"),
+        (["hotpotqa", "dev.json", "pool", "--split", "train"], "--split is for tfds"),
+        (["musique", "dev.json", "pool", "--data-dir", "."], "--data-dir is for tfds"),
+        (["tfds", "trivia_qa", "natural_questions_open", "pool"], "name one data set, not 2"),
+        (["tfds", "squad", "pool"], "expected one of trivia_qa, natural_questions_open, got squad"),
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_why(
@@ -130,5 +134,30 @@ def test_a_wrong_command_line_exits_2_and_says_why(
 def test_help_names_every_format(herald: Herald, tmp_path: Path) -> None:
     done = herald("import", "--help", folder=tmp_path)
     assert done.code == 0
-    assert {f"  herald import {name} " in done.out for name in FORMATS} == {True}
-    assert list(Benchmark) == list(FORMATS)
+    assert {f"  herald import {name} " in done.out for name in Benchmark} == {True}
+    assert list(Benchmark) == [*FORMATS, "tfds"]
+
+
+def test_a_question_set_becomes_an_oracle(folder: Path, herald: Herald) -> None:
+    tfds = pytest.importorskip("tensorflow_datasets")
+    builder = tfds.builder(
+        "natural_questions_open", data_dir=str(folder / "sets"), file_format="array_record"
+    )
+    Path(builder.data_dir).mkdir(parents=True)
+    writer = tfds.core.SequentialWriter(builder.info, 10, file_format="array_record")
+    writer.initialize_splits(["train"])
+    asked = ["who keeps lamp 1", "who keeps lamp 2", "who keeps lamp 1"]
+    writer.add_examples({"train": [{"question": q, "answer": ["Keeper", "K."]} for q in asked]})
+    writer.close_all()
+    arguments = ("tfds", "natural_questions_open", "nq", "--data-dir", "sets")
+    done = herald("import", *arguments, "--split", "train", folder=folder)
+    assert done.code == 0, done.err
+    assert done.out == ""
+    assert "read questions: 3" in done.err
+    assert "wrote nq: 2 questions, without support" in done.err
+    assert "noted, repeated: 1" in done.err
+    oracle = (folder / "nq" / "oracle.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["answers"] for line in oracle] == [["Keeper", "K."]] * 2
+    done = herald("import", *arguments, folder=folder)
+    assert done.code == 2
+    assert "natural_questions_open/1.0.0: has no split validation; it has train" in done.err
