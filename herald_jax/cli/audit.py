@@ -132,9 +132,8 @@ def audit(
     )
     keep_compiled()
     peers = connect(distributed) if distributed else Alone()
-    if peers.index:
-        quiet = True
-    with progress(quiet) as draw, work_store(work, out, sources) as store:
+    first = peers.index == 0
+    with progress(quiet or not first) as draw, work_store(work, out, sources, clear=first) as store:
         loaded = load(
             rules=settings.data.rules,
             assume_no_citations=settings.data.assume_no_citations,
@@ -144,7 +143,8 @@ def audit(
             progress=draw,
         )
         report = run(loaded, settings, progress=draw)
-        if peers.index:
+        peers.gather(b"")  # nobody clears up what another still reads
+        if not first:
             return  # the first process writes and says it
         paths = write_reports(out, report)
     say_faults("skipped ", loaded.skipped)

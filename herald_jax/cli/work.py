@@ -1,6 +1,7 @@
 """Where an audit keeps what it has finished: in memory when it is small, else in a folder."""
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,18 +15,23 @@ from herald_jax.pool.find import PoolFiles
 from herald_jax.pool.store import Folder, Memory, Store
 from herald_jax.search import CorpusIndex, open_index
 
+# Seconds without a change after which nobody writes to an unfinished file any more.
+ABANDONED = 3600.0
 # Bytes of trajectory files up to which an audit is done so soon that nothing need be kept.
 SMALL = 64 << 20
 
 
 @contextmanager
-def work_store(work: Path | None, out: Path, sources: PoolFiles) -> Iterator[Store]:
+def work_store(
+    work: Path | None, out: Path, sources: PoolFiles, *, clear: bool = True
+) -> Iterator[Store]:
     """A store for an audit; a folder that the user did not name goes when the audit is done.
 
     Args:
         work: a folder that the user named.
         out: where reports go.
         sources: input files.
+        clear: whether it falls to this process to remove the folder.
     """
     if work is None and _bytes(sources.trajectories) <= SMALL:
         yield Memory()
@@ -33,10 +39,19 @@ def work_store(work: Path | None, out: Path, sources: PoolFiles) -> Iterator[Sto
     folder = work or out / "work"
     if folder.is_dir() and any(folder.glob("*.arrays")):
         say(f"going on with what {folder} holds")
+    remove_abandoned(folder)
     yield Folder(folder, say)
-    if work is None:
+    if work is None and clear:
         with suppress(OSError):
             shutil.rmtree(folder)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove unfinished files that a killed process left."""
+    for path in folder.glob(".*.partial"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()
 
 
 def _bytes(paths: Sequence[str]) -> int:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from herald_jax.data.arrays_file import ArraysFile, DamagedFileError, write_arrays
 from herald_jax.types import HeraldError
 
+# Entries of other files or settings that are told by name.
+SHOWN_FOREIGN = 5
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -103,6 +106,7 @@ class Folder:
         self.folder = folder
         self._say = say
         self._usable: dict[str, ArraysFile] = {}
+        self._foreign = 0
 
     def put(self, name: str, key: str, arrays: Arrays, meta: Mapping[str, Any]) -> None:
         """Keep an entry.
@@ -138,10 +142,18 @@ class Folder:
             self._usable[name] = found
         found = self._usable[name]
         if found.meta.get("key") != key:
-            self._say(f"{found.path}: made from other files or settings; not used, and done again")
             del self._usable[name]
+            self._refuse(found.path)
             return None
         return found
+
+    def _refuse(self, path: Path) -> None:
+        """Tell of entries of something else: after other settings that is all results."""
+        self._foreign += 1
+        if self._foreign <= SHOWN_FOREIGN:
+            self._say(f"{path}: made from other files or settings; not used, and done again")
+        elif self._foreign == SHOWN_FOREIGN + 1:
+            self._say(f"{self.folder}: holds more of the same; not used, and done again")
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.arrays"
