@@ -47,6 +47,8 @@ def found_in(strings: pa.Array, values: pa.Array) -> Int32:
     Returns:
         int32 [n].
     """
+    if not len(strings):
+        return np.zeros(0, np.int32)  # the values are not even gone through
     strings = compact(strings)
     if not pa.types.is_dictionary(strings.type):
         return numbers(pc.index_in(strings, value_set=values))

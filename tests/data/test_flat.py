@@ -166,6 +166,8 @@ BROKEN = pa.StringArray.from_buffers(
         with_column("question", pa.array(["?", "?", None, "?"]).dictionary_encode()),
         with_column("question", pa.array([1, 2, 3, 4])),
         with_column("question", BROKEN),
+        with_column("citations", pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 4]), BROKEN)),
+        with_column("citations", pa.array([[b"a"], [], None, []])),
         with_column("unknown", pa.array([{"a": 1}] * 4)),
         with_column("answer", pa.array([["a"], [], None, ["a"]])),
         with_column("answer", pa.nulls(4)),
