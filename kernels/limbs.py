@@ -16,7 +16,6 @@ import numpy as np
 BASE = 256.0
 MOST_BITS = 30
 EXACT_BITS = 53  # integers that float64 adds exactly
-FIRST = 1024  # rows that are tried before all of them
 
 DIVISORS = (840, 720720)
 """Least common multiples of 1 .. 8 and 1 .. 16: a share of so many rows is a multiple of 1/840."""
@@ -74,26 +73,49 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
 
 def _shares(values: np.ndarray, of: int) -> bool:
     """Whether all values are the floats nearest to multiples of 1/of."""
-    if len(values) > FIRST and not _shares(values[:FIRST], of):
+    # The first few mostly say that they are not.
+    if any(round(value * of) / of != value for value in values[:4].tolist()):
         return False
     return bool((np.rint(values * of) / of == values).all())
 
 
-def signed_digits(integers: np.ndarray) -> np.ndarray:
-    """Digits in base 256 of -128 .. 127.
+def needed_limbs(integers: np.ndarray) -> int:
+    """How many signed digits the integers need.
 
     Args:
         integers: int32 [n], at most 2^30 in absolute value.
 
     Returns:
-        int8 [L, n], lowest digit first; as few as the integers need.
+        0 .. 4.
+    """
+    low, high = int(integers.min(initial=0)), int(integers.max(initial=0))
+    limbs = 0
+    # Digits of -128 .. 127 reach from -128 to 127 times 1 + 256 + 256^2 + ...
+    while not -128 * _ones(limbs) <= low <= high <= 127 * _ones(limbs):
+        limbs += 1
+    return limbs
+
+
+def _ones(limbs: int) -> int:
+    return (256**limbs - 1) // 255
+
+
+def signed_digits(integers: np.ndarray, limbs: list[int]) -> np.ndarray:
+    """Digits in base 256 of -128 .. 127.
+
+    Args:
+        integers: int32 [D, n], at most 2^30 in absolute value.
+        limbs: how many digits of each of the D to keep, from `needed_limbs`.
+
+    Returns:
+        int8 [L, n], column after column, lowest digit first.
     """
     # With 128 added to each digit, the digits are the bytes of the sum.
-    shifted = (integers.astype(np.int64) + 0x80808080).astype("<u4")
-    digits = (shifted.view(np.uint8).reshape(-1, 4) ^ 0x80).view(np.int8).T
-    used = [bool(digit.any()) for digit in digits]
-    needed = len(used) - used[::-1].index(True) if any(used) else 0
-    return np.ascontiguousarray(digits[:needed])
+    shifted = (integers.astype(np.int64) + 0x80808080).astype("<u4", order="C")
+    digits = (shifted.view(np.uint8).reshape(*integers.shape, 4) ^ 0x80).view(np.int8)
+    kept = np.arange(4) < np.array(limbs)[:, None]
+    found: np.ndarray = digits.transpose(0, 2, 1)[kept]
+    return found
 
 
 def put_together(sums: np.ndarray, limbs: list[int]) -> np.ndarray:

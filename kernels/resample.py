@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from herald_jax.kernels.draws import draw_indices, draw_words, replicate_keys, seed_words
-from herald_jax.kernels.limbs import put_together, signed_digits
+from herald_jax.kernels.limbs import needed_limbs, put_together, signed_digits
 from herald_jax.kernels.multinomial import Batches, batches, category_counts
 from herald_jax.kernels.poisson import poisson_tables
 from herald_jax.kernels.threads import in_threads
@@ -181,10 +181,9 @@ class _Tiles:
     """Digits of rows in tiles, on all devices of this process, which take turns."""
 
     def __init__(self, columns: list[np.ndarray], seed: np.ndarray) -> None:
-        digits = [signed_digits(column) for column in columns]
         n = len(columns[0])
         count = -(-n // TILE)
-        self.seed, self.limbs = seed, [len(digit) for digit in digits]
+        self.seed, self.limbs = seed, [needed_limbs(column) for column in columns]
         self.sizes = n // count + (np.arange(count) < n % count).astype(np.int64)
         self.wide, deep = _padded(int(self.sizes[0]), sum(self.limbs))
         self.most = self.wide
@@ -199,12 +198,10 @@ class _Tiles:
             self.last = np.full(COUNTS, 2**32 - 1, np.uint32)  # no word is larger
             self.last[: len(thresholds)] = thresholds
         padded = np.zeros((count, deep, self.wide), np.int8)
-        end = np.cumsum(self.sizes)
-        for part, first, last in zip(padded, end - self.sizes, end, strict=True):
-            limb = 0
-            for digit in digits:
-                part[limb : limb + len(digit), : last - first] = digit[:, first:last]
-                limb += len(digit)
+        ends = np.cumsum(self.sizes)
+        for part, start, end in zip(padded, ends - self.sizes, ends, strict=True):
+            rows = np.stack([column[start:end] for column in columns])
+            part[: sum(self.limbs), : end - start] = signed_digits(rows, self.limbs)
         devices = jax.local_devices()
         if devices[0].platform == "cpu":
             devices = devices[:1]  # all of them are the same cores and memory

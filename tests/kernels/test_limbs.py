@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herald_jax.kernels.draws import MAX_INDICES
-from herald_jax.kernels.limbs import BASE, fixed_point, put_together, signed_digits
+from herald_jax.kernels.limbs import fixed_point, needed_limbs, put_together, signed_digits
 
 WEIGHTS = st.sampled_from([2, 3, 593, 10_000, 2**20, 2**22 - 1, 2**22, MAX_INDICES])
 VALUES = st.lists(
@@ -33,7 +33,7 @@ def test_error_is_below_1e_8_of_the_peak(values, total):
 def test_sums_stay_exact_in_float64(values, total):
     integers = fixed_point(np.array(values), total).integers
     assert integers.dtype == np.int32
-    digits = signed_digits(integers)
+    digits = signed_digits(integers[None], [needed_limbs(integers)])
     assert digits.dtype == np.int8
     # What any order of adding digits comes to on the way, at the most.
     largest = np.abs(digits.astype(int)).max(axis=1, initial=0)
@@ -41,22 +41,35 @@ def test_sums_stay_exact_in_float64(values, total):
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(-(2**30), 2**30), min_size=1, max_size=5))
+@given(st.lists(st.tuples(*[st.integers(-(2**30), 2**30)] * 3), min_size=1, max_size=5))
 def test_digits_add_up(integers):
-    digits = signed_digits(np.array(integers, np.int32))
-    found = sum(digit.astype(int) * int(BASE) ** j for j, digit in enumerate(digits))
-    assert (np.zeros(len(integers), int) + found).tolist() == integers
-    assert len(digits) == 0 or digits[-1].any()
-    both = put_together(np.concatenate([digits, digits]).astype(np.int32), [len(digits)] * 2)
-    assert both.tolist() == [integers, integers]
+    columns = np.array(integers, np.int32).T
+    limbs = [needed_limbs(column) for column in columns]
+    digits = signed_digits(columns, limbs)
+    assert len(digits) == sum(limbs)
+    assert put_together(digits.astype(np.int32), limbs).T.tolist() == [list(i) for i in integers]
 
 
 @pytest.mark.parametrize(
     ("integers", "limbs"),
-    [([0, 0], 0), ([127, -128], 1), ([128], 2), ([-129], 2), ([2**15 - 129], 2), ([2**30], 4)],
+    [
+        ([0, 0], 0),
+        ([1], 1),
+        ([127, -128], 1),
+        ([128], 2),
+        ([-129], 2),
+        ([127 * 257, -128 * 257], 2),
+        ([127 * 257 + 1], 3),
+        ([-128 * 257 - 1], 3),
+        ([2**30, -(2**30)], 4),
+    ],
 )
-def test_small_integers_take_few_digits(integers, limbs):
-    assert len(signed_digits(np.array(integers, np.int32))) == limbs
+def test_digits_are_as_many_as_it_takes(integers, limbs):
+    column = np.array(integers, np.int32)
+    assert needed_limbs(column) == limbs
+    digits = signed_digits(column[None], [4])
+    assert not digits[limbs:].any()
+    assert limbs == 0 or digits[limbs - 1].any()
 
 
 @pytest.mark.parametrize("rows", range(1, 17))
@@ -81,4 +94,4 @@ def test_zero_bits_at_the_end_are_dropped():
 
 
 def test_no_rows():
-    assert signed_digits(fixed_point(np.empty(0), 2).integers).shape == (0, 0)
+    assert needed_limbs(fixed_point(np.empty(0), 2).integers) == 0
