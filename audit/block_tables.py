@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from herald_jax.audit.keys import LARGEST_ONLY, SELECTORS, Key, key_name
 from herald_jax.audit.staging import Block, Codes, Mask, Setup
-from herald_jax.audit.trials import Trial
+from herald_jax.audit.trials import Kinds, Trial
 from herald_jax.kernels import programs
 from herald_jax.kernels.sums import QuestionSums, margin_totals
 
@@ -39,7 +39,7 @@ class BlockTables:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._parts: dict[Key, _Parts] = {}
-        self._waiting: deque[tuple[Key, Codes, QuestionSums]] = deque()
+        self._waiting: deque[tuple[Key, Codes, Kinds, QuestionSums]] = deque()
 
     def add(self, key: Key, trial: Trial, rows: Mask) -> None:
         """Count some rows of a block in a table, under both selectors and all contracts.
@@ -54,12 +54,22 @@ class BlockTables:
         for selector, values in zip(
             SELECTORS, (picked.first_visible, picked.oracle_worst), strict=True
         ):
-            self.add_values((*key, selector), trial.block, values, rows)
+            self.add_values((*key, selector), trial.block, values, trial.alike, rows)
 
-    def add_values(self, key: Key, block: Block, values: jax.Array, rows: Mask) -> None:
-        """Count margins of a block's rows: values [columns, B]."""
+    def add_values(
+        self, key: Key, block: Block, values: jax.Array, alike: Kinds, rows: Mask
+    ) -> None:
+        """Count margins of a block's rows.
+
+        Args:
+            key: the table.
+            block: trajectories.
+            values: [D, B].
+            alike: int [J], which of the values each column of the table has.
+            rows: bool [B] rows of the table.
+        """
         if key not in self._parts:
-            self._parts[key] = _Parts(np.full(len(values), -np.inf))
+            self._parts[key] = _Parts(np.full(len(alike), -np.inf))
         if not rows.any():
             return
         sums = programs.sum_questions(
@@ -69,31 +79,38 @@ class BlockTables:
             np.float32(self._setup.tie_tolerance),
             width=block.place.width,
         )
-        self._waiting.append((key, block.place.groups, sums))
+        self._waiting.append((key, block.place.groups, alike, sums))
         if len(self._waiting) > MOST_WAITING:
             self._collect(MOST_WAITING // 2)
 
     def _collect(self, left: int) -> None:
         """Take in the oldest sums, waiting for the device where it is not done with them."""
         while len(self._waiting) > left:
-            key, groups, sums = self._waiting.popleft()
+            key, groups, alike, sums = self._waiting.popleft()
             rows = np.asarray(sums.rows)
             counted = np.flatnonzero(rows.any(axis=0) & (groups >= 0))
             if len(counted) == 0:
                 continue
             parts = self._parts[key]
-            largest = np.asarray(sums.largest)[:, counted].max(axis=1)
+            largest = np.asarray(sums.largest)[:, counted].max(axis=1)[alike]
             parts.largest = np.maximum(parts.largest, largest.astype(np.float64))
             if key[0] in LARGEST_ONLY:
                 continue
             rows = rows[:, counted]
-            if (rows == rows[0]).all():
-                rows = rows[:1]  # alike for all columns, unless a margin was not finite
+            # The same for all columns, unless a margin was not finite.
+            rows = rows[:1] if (rows == rows[0]).all() else rows[alike]
             successes = np.asarray(sums.successes)[:, counted]
             totals = margin_totals(
                 np.asarray(sums.high)[:, counted], np.asarray(sums.low)[:, counted]
             )
-            parts.blocks.append((groups[counted], _small(rows), _small(successes), _small(totals)))
+            parts.blocks.append(
+                (
+                    groups[counted],
+                    _small(rows),
+                    _small(successes)[alike],
+                    _small(totals)[alike],
+                )
+            )
 
     def finish(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays by name, and of every table the largest margin of each column (null: none).

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from herald_jax.kernels.rewards import Contracts
+from herald_jax.kernels.rewards import Contracts, told_apart
 from herald_jax.manifest import Manifest
 from herald_jax.types import DETECTORS, FEATURES, SYMBOLS
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ContractSet:
     """J contracts: R = features · φ − penalties · d, plus the base reward where `base`.
 
@@ -47,6 +47,21 @@ class ContractSet:
             self.base[rows],
             self.base_features,
         )
+
+    def told_apart(
+        self, columns: tuple[str, ...], external_base: bool
+    ) -> tuple["ContractSet", npt.NDArray[np.intp]]:
+        """The contracts that differ where edits can change something at all.
+
+        Args:
+            columns: features and detectors that change (`rewards.COLUMNS`).
+            external_base: a base reward is given as numbers, which change as well.
+
+        Returns:
+            The first of each kind, and which of them stands for each contract, int [J].
+        """
+        rows, alike = told_apart(self.weights(external_base), self.base & external_base, columns)
+        return self.take(rows), alike
 
     def scaled(self, factor: float) -> "ContractSet":
         """The same contracts with every λ multiplied."""

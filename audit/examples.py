@@ -56,11 +56,13 @@ class Worst:
             return
         numbers, margins = trial.block.numbers, trial.worst
         of_operator = self._worst.setdefault(operator, {})
-        for j, contract in enumerate(self._contracts):
-            counted = np.flatnonzero(rows & np.isfinite(margins[j]))
-            kept = counted[largest(margins[j, counted], self._keep)]
-            new = [(-float(margins[j, at]), int(numbers[at])) for at in kept]
-            so_far = of_operator.get(contract, [])
+        found = []
+        for worst in margins:
+            counted = np.flatnonzero(rows & np.isfinite(worst))
+            kept = counted[largest(worst[counted], self._keep)]
+            found.append([(-float(worst[at]), int(numbers[at])) for at in kept])
+        for contract, kind in zip(self._contracts, trial.alike.tolist(), strict=True):
+            new, so_far = found[kind], of_operator.get(contract, [])
             of_operator[contract] = heapq.nsmallest(self._keep, so_far + new)
 
     def finish(self) -> tuple[Tree, dict[str, npt.NDArray[Any]]]:

@@ -19,8 +19,8 @@ def count_margins(
     counts: Counts, contracts: tuple[str, ...], operator: str, trial: Trial, rows: Mask
 ) -> None:
     """Count some rows of a block."""
-    for j, contract in enumerate(contracts):
-        counted = trial.worst[j, rows & np.isfinite(trial.worst[j])]
+    for kind, worst in enumerate(trial.worst):
+        counted = worst[rows & np.isfinite(worst)]
         # A tie is a success and stands right of 0 whatever rounding made of it; successes are
         # counted with the tolerance in float32.
         tie = float(np.float32(trial.block.setup.tie_tolerance))
@@ -28,8 +28,9 @@ def count_margins(
         cells, sizes = np.unique(
             np.floor(shifted * CELLS_PER_UNIT).astype(np.int64), return_counts=True
         )
-        for cell, size in zip(cells.tolist(), sizes.tolist(), strict=True):
-            bump(counts, operator, contract, str(cell), by=size)
+        for j in np.flatnonzero(trial.alike == kind).tolist():
+            for cell, size in zip(cells.tolist(), sizes.tolist(), strict=True):
+                bump(counts, operator, contracts[j], str(cell), by=size)
 
 
 def report_margins(

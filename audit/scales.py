@@ -24,8 +24,9 @@ class Scales:
         """Count the common rows of a block."""
         for operator in self._operators:
             trial = trials[operator]
-            worst = trial.selected_under(self._contracts).oracle_worst
-            tables.add_values(("scales", operator), trial.block, worst, common)
+            selected, alike = trial.selected_under(self._contracts)
+            key = ("scales", operator)
+            tables.add_values(key, trial.block, selected.oracle_worst, alike, common)
 
     def report(self, tables: Tables) -> dict[str, Any]:
         """`{scale: {operator: {subset: {"asr", "mean_margin"}}}}`; no question, no entry."""

@@ -6,6 +6,7 @@ from functools import cache, cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.fields import moved_columns
@@ -15,26 +16,40 @@ from herald_jax.kernels import programs
 from herald_jax.kernels.cancellation import Readmitted, Steps
 from herald_jax.kernels.margins import Selected
 from herald_jax.kernels.pairs import Rule
-from herald_jax.kernels.rewards import Moved
+from herald_jax.kernels.rewards import Contracts, Moved
 from herald_jax.types import DETECTORS, PAD, Labels, Offer
 
 # The code of a made-up id: no passage and no id of any log has it.
 FAKE_CODE = np.int32(2**31 - 1)
+# Which kind of contract each contract is (`ContractSet.told_apart`): int [J].
+Kinds = npt.NDArray[np.intp]
 # Offers are padded to one of these, so that edits come in few shapes.
 OFFER_WIDTHS = (8, 16)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """An operator's edits of a block and what they do under every contract."""
+    """An operator's edits of a block and what they do under every contract.
+
+    Attributes:
+        block: trajectories.
+        operator: the edit.
+        offered: int32 [K, B].
+        moved: [E, B].
+        base_margin: float32 [E, B].
+        verdicts: which edits count.
+        selected: [D, B], under the contracts that this operator tells apart.
+        alike: int [J], which of these stands for each contract of the audit.
+    """
 
     block: Block
     operator: Operator
-    offered: jax.Array  # int32 [K, B]
-    moved: Moved  # [E, B]
-    base_margin: jax.Array | None  # float32 [E, B]
+    offered: jax.Array
+    moved: Moved
+    base_margin: jax.Array | None
     verdicts: programs.Verdicts
-    selected: Selected  # [J, B] under the contracts of the audit
+    selected: Selected
+    alike: Kinds
 
     @cached_property
     def margins(self) -> jax.Array:
@@ -50,15 +65,12 @@ class Trial:
 
     @cached_property
     def worst(self) -> Floats:
-        """Oracle-worst margins, -inf where none counts: float32 [J, B]."""
+        """Oracle-worst margins, -inf where none counts: float32 [D, B]."""
         return np.asarray(self.selected.oracle_worst)
 
-    def selected_under(self, contracts: ContractSet) -> Selected:
-        """The same pairs under other contracts."""
-        device = contracts.device(external_base=self.block.base is not None)
-        return programs.pick(
-            self.block.originals, self.moved, device, self.base_margin, self.verdicts.isolated
-        )
+    def selected_under(self, contracts: ContractSet) -> tuple[Selected, Kinds]:
+        """`selected` and `alike` of the same pairs under other contracts."""
+        return _select(contracts, self.block, self.moved, self.base_margin, self.verdicts)
 
     def written_out(self) -> programs.Edited:
         """The edited trajectories themselves, which no figure needs."""
@@ -145,10 +157,28 @@ def attempt(block: Block, operator: Operator, candidates: Codes | None = None) -
         base_margin = jnp.asarray((after - block.base[None]).astype(np.float32))
     rule = operator_rule(operator, setup.manifest.detectors.min_searches)
     verdicts = programs.judge(made, block.originals, moved, rule)
-    selected = programs.pick(
-        block.originals, moved, setup.device_contracts, base_margin, verdicts.isolated
-    )
-    return Trial(block, operator, offered, moved, base_margin, verdicts, selected)
+    selected, alike = _select(setup.contracts, block, moved, base_margin, verdicts)
+    return Trial(block, operator, offered, moved, base_margin, verdicts, selected, alike)
+
+
+def _select(
+    contracts: ContractSet,
+    block: Block,
+    moved: Moved,
+    base_margin: jax.Array | None,
+    verdicts: programs.Verdicts,
+) -> tuple[Selected, Kinds]:
+    """What both selectors take under every kind of contract, and the kind of each contract."""
+    device, alike = _told_apart(contracts, tuple(sorted(moved)), base_margin is not None)
+    return programs.pick(block.originals, moved, device, base_margin, verdicts.isolated), alike
+
+
+@cache
+def _told_apart(
+    contracts: ContractSet, columns: tuple[str, ...], external_base: bool
+) -> tuple[Contracts, Kinds]:
+    kinds, alike = contracts.told_apart(columns, external_base)
+    return kinds.device(external_base), alike
 
 
 def described(block: Block, offered: jax.Array) -> tuple[Offer, Labels]:

@@ -15,7 +15,8 @@ from herald_jax.audit.histograms import CELLS_PER_UNIT, count_margins, report_ma
 def trial(margins, tie=1e-6):
     """What is read of an operator's trial: margins [J, B]."""
     block = SimpleNamespace(setup=SimpleNamespace(tie_tolerance=tie))
-    return SimpleNamespace(worst=np.array(margins, np.float32), block=block)
+    alike = np.arange(len(margins))
+    return SimpleNamespace(worst=np.array(margins, np.float32), block=block, alike=alike)
 
 
 def counted(margins, *, bins=40, tie=1e-6, blocks=1, rows=None):

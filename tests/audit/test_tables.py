@@ -32,8 +32,26 @@ def summed(parts, key=KEY):
     """What a section gives that saw these (place, margins [J, B], rows [B])."""
     tables = BlockTables(SimpleNamespace(scale=SCALE, tie_tolerance=TIE))
     for place, margins, rows in parts:
-        tables.add_values(key, block_of(place), np.array(margins, np.float32), np.array(rows))
+        values = np.array(margins, np.float32)
+        tables.add_values(key, block_of(place), values, np.arange(len(values)), np.array(rows))
     return tables.finish()
+
+
+def test_columns_may_share_their_values():
+    """Three contracts of which the first and the last are of one kind."""
+    [place] = group_blocks(np.repeat(np.arange(3, dtype=np.int32), 4), 64)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(2, len(place.rows))).astype(np.float32)
+    values[1, 2] = math.inf  # so that the rows of the kinds differ
+    rows = place.rows >= 0
+    shared = BlockTables(SimpleNamespace(scale=SCALE, tie_tolerance=TIE))
+    shared.add_values(KEY, block_of(place), values, np.array([0, 1, 0]), rows)
+    expected = summed([(place, values[[0, 1, 0]], rows)])
+    arrays, largest = shared.finish()
+    assert largest == expected[1]
+    assert arrays.keys() == expected[0].keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, expected[0][name])
 
 
 def tables_of(results, store=None):

@@ -16,7 +16,7 @@ from trajectory_arrays import Row, Rows, Widths, encode, rules
 from herald_jax.audit.fields import moved_columns
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.kernels import programs
-from herald_jax.kernels.rewards import COLUMNS, Contracts
+from herald_jax.kernels.rewards import COLUMNS, Contracts, told_apart
 from herald_jax.types import DETECTORS, FEATURES
 
 ROWS = 4
@@ -145,6 +145,54 @@ def test_a_base_reward_as_numbers():
     rewards = programs.rewards(own, trial.originals, np.array([0.25], np.float32))
     plain = programs.rewards(own, trial.originals, None)
     np.testing.assert_allclose(rewards - plain, [[0], [0.25], [0.5]], atol=1e-7)
+
+
+# What laundering moves, and what deletion does.
+LAUNDERED = ("grounding", "hacking_rate", "cited_not_retrieved", "fake_citation")
+DELETED = ("tool_calls", "hacking_rate", "no_search", "cited_not_retrieved")
+
+
+@pytest.mark.parametrize(
+    ("columns", "kinds"),
+    [
+        # Only penalties of L and F tell the lattice's contracts apart; R_full has both.
+        (LAUNDERED, "outcome_only R0 R[L] R[F] R[L+F]"),
+        (DELETED, "outcome_only outcome_cost R0 R[U] R[L] R[U+L]"),
+        ((), "outcome_only"),
+    ],
+)
+def test_contracts_that_edits_tell_apart(columns, kinds):
+    names = list(ALL_CONTRACTS)
+    rows, alike = told_apart(np.asarray(MATRIX.weights), np.zeros(len(names), bool), columns)
+    assert [names[row] for row in rows] == kinds.split()
+    for j, kind in enumerate(alike.tolist()):
+        changed = [COLUMNS.index(name) for name in columns]
+        one, other = (np.asarray(MATRIX.weights)[row, changed] for row in (j, rows[kind]))
+        assert one.tolist() == other.tolist()
+
+
+def test_a_base_reward_tells_contracts_apart_and_the_sign_of_a_zero_does_not():
+    weights = np.zeros((4, len(COLUMNS)))
+    weights[1] = -0.0
+    rows, alike = told_apart(weights, np.array([False, False, True, False]), COLUMNS)
+    assert rows == [0, 2]
+    assert alike.tolist() == [0, 0, 1, 0]
+
+
+@given(block=strategies.blocks(3))
+def test_contracts_of_one_kind_have_the_same_margins_to_the_bit(block):
+    trial = attempt("citation_laundering", block)
+    columns = moved_columns(OPERATORS["citation_laundering"])
+    moved = {name: trial.edits[name] for name in columns}
+    rows, alike = told_apart(
+        np.asarray(MATRIX.weights), np.zeros(len(ALL_CONTRACTS), bool), columns
+    )
+    assert len(rows) == 6
+    kinds = Contracts(weights=MATRIX.weights[np.array(rows)], base=MATRIX.base[np.array(rows)])
+    whole = programs.pick(trial.originals, moved, MATRIX, None, trial.verdicts.isolated)
+    few = programs.pick(trial.originals, moved, kinds, None, trial.verdicts.isolated)
+    for name in ("first_visible", "oracle_worst"):
+        np.testing.assert_array_equal(getattr(whole, name), np.asarray(getattr(few, name))[alike])
 
 
 def test_weights_of_another_width_are_refused():
