@@ -15,6 +15,7 @@ import pytest
 
 from herald_jax import kernels
 from herald_jax.kernels import (
+    admission,
     bm25,
     cancellation,
     detectors,
@@ -154,6 +155,7 @@ A_LIST = (state(), offer(C), labels((C,)))
 OFFERED = (visible(), oracle(), ints())
 
 LOWERED = {
+    "admission.admitted": (partial(admission.admitted, width=K), (ints(P), visible(), ints())),
     "bm25.bm25_topk": (partial(bm25.bm25_topk, k=4), (BM25, ints(B, 6), ints(B, R))),
     "cancellation.readmit": (
         cancellation.readmit,
@@ -207,6 +209,10 @@ LOWERED = {
     "offers.unsupported": (partial(offers.unsupported, width=C), OFFERED),
     "pairs.judge_pair": (pairs.judge_pair, (bits(), flags(), moved(), RULE)),
     "postings.sum_postings": (postings.sum_postings, (BM25.postings, ints(B, 6))),
+    "programs.admit": (
+        partial(programs.admit, admit=admission.admitted, width=K),
+        (ints(P, B), visible(B), ints()),
+    ),
     "programs.apply": (
         partial(programs.apply, edit=edits.citation_laundering, each=True),
         (state(B), offer(K, B), labels((K,), B)),
