@@ -1,14 +1,17 @@
-"""From an encoded pool to a `Pool`: integers into the store, no string of a trajectory read."""
+"""From an encoded pool to a `Pool`, no string of a trajectory read.
+
+Rows in Parquet stay where they are until a section asks for them; those of records, which take long
+to decode, go to the store.
+"""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from herald_jax.data.ahead import ahead
 from herald_jax.data.ids import IdTable
 from herald_jax.data.records import Passage
 from herald_jax.pool.encoded import (
@@ -23,17 +26,16 @@ from herald_jax.pool.encoded import (
     vocabulary_digest,
 )
 from herald_jax.pool.encoded_checks import file_faults, original_faults, setting_faults
+from herald_jax.pool.encoded_chunks import ParquetChunks
 from herald_jax.pool.encoded_labels import read_corpus, read_questions
-from herald_jax.pool.encoded_parquet import chunks_of, read_parquet_rows
 from herald_jax.pool.encoded_records import read_record_rows
 from herald_jax.pool.encoded_strings import EncodedLog
 from herald_jax.pool.ingest import FileRows, FileSummary
 from herald_jax.pool.load import MakeIndex, Progress
 from herald_jax.pool.peers import Alone, Peers
 from herald_jax.pool.pool import Pool
-from herald_jax.pool.rows import Rows
 from herald_jax.pool.sections import Names
-from herald_jax.pool.store import Memory, Store
+from herald_jax.pool.store import Entry, Memory, Store
 from herald_jax.search import CorpusIndex
 from herald_jax.types import Fault, InputError
 
@@ -112,7 +114,7 @@ class _Loader:
         ids = IdTable(passage.passage_id for passage in passages)
         questions = read_questions(self._folder / ORACLE, ids)
         index = self._index(passages)
-        files = list(self._files())
+        files = self._files()
         return Pool(
             ids=ids,
             passages=passages,
@@ -176,31 +178,31 @@ class _Loader:
             raise refused(self._folder / CONTENTS, expected, "search terms of other tokens")
         return index
 
-    def _files(self) -> Iterator[FileRows]:
-        """This process's files of rows, in the store; those that are there already are not read."""
-        total = sum(rows for _, (_, rows) in self._parts)
-        done = 0
+    def _files(self) -> list[FileRows]:
+        """This process's files of rows."""
+        parquet = ParquetChunks(self._models, self._pools, self._searched)
+        found = []
         for number, (name, rows) in self._parts:
-            self._draw("read rows", done, total)
             path = self._folder / name
-            chunks = chunks_of(path) if self._contents.form == PARQUET else 1
-            places = [f"encoded-{number:05d}-{at:05d}" for at in range(chunks)]
-            kept = [self._store.get(place, self._key, check=True) for place in places]
-            missing = [at for at, entry in enumerate(kept) if entry is None]
-            for at, found in zip(missing, ahead(self._read(path, missing)), strict=True):
-                arrays = found.packed() | {"question": np.ascontiguousarray(found.question)}
-                self._store.put(places[at], self._key, arrays, {})
-                kept[at] = self._store.get(places[at], self._key)
-            done += rows
-            entries = [entry for entry in kept if entry is not None]
-            yield FileRows(number, self._summary(name, rows, chunks), entries)
-        self._draw("read rows", total, total)
+            if self._contents.form == PARQUET:
+                entries: Sequence[Entry] = parquet.of(path)
+            else:
+                entries = [self._record_rows(path, f"encoded-{number:05d}")]
+            found.append(FileRows(number, self._summary(name, rows, len(entries)), list(entries)))
+            done = sum(file.summary.rows for file in found)
+            self._draw("open rows", done, sum(rows for _, (_, rows) in self._parts))
+        return found
 
-    def _read(self, path: Path, chunks: list[int]) -> Iterator[Rows]:
-        if self._contents.form == PARQUET:
-            yield from read_parquet_rows(path, chunks, self._models, self._pools, self._searched)
-        elif chunks:
-            yield read_record_rows(path, self._models, self._pools, self._searched)
+    def _record_rows(self, path: Path, place: str) -> Entry:
+        """The rows of one shard of records, in the store; not read if they lie there already."""
+        kept = self._store.get(place, self._key, check=True)
+        if kept is None:
+            rows = read_record_rows(path, self._models, self._pools, self._searched)
+            arrays = rows.packed() | {"question": np.ascontiguousarray(rows.question)}
+            self._store.put(place, self._key, arrays, {})
+            kept = self._store.get(place, self._key)
+        assert kept is not None
+        return kept
 
     def _summary(self, name: str, rows: int, chunks: int) -> FileSummary:
         return FileSummary(

@@ -1,18 +1,15 @@
-"""Encoded rows as Parquet: scalars, lists of integers, names of models and pools.
+"""Encoded rows written as Parquet: scalars, lists of integers, names of models and pools.
 
 A row group is one chunk of a store: at most `CHUNK_ROWS` rows, sorted by question.
 """
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from herald_jax.data.ragged import Int32, Ragged
 from herald_jax.pool.rows import LISTS, ROW, Rows
 from herald_jax.pool.sections import Names
 
@@ -88,63 +85,6 @@ class ParquetRows:
             offsets = pa.array(lists.offsets.astype(np.int32))
             columns[name] = pa.ListArray.from_arrays(offsets, pa.array(lists.values), type=_LIST)
         return pa.table(columns, schema=SCHEMA)
-
-
-def chunks_of(path: Path) -> int:
-    """How many chunks a file of rows holds.
-
-    Raises:
-        OSError: it cannot be read.
-        pa.ArrowInvalid: it is not a Parquet file.
-    """
-    return int(pq.read_metadata(path).num_row_groups)
-
-
-def read_parquet_rows(
-    path: Path, wanted: Sequence[int], models: Names, pools: Names, terms: bool
-) -> Iterator[Rows]:
-    """Some chunks of a file of rows.
-
-    Args:
-        path: what `ParquetRows` wrote.
-        wanted: numbers of the chunks.
-        models: names of models of the pool.
-        pools: names of its pools.
-        terms: whether term ids are wanted; else the lists are empty.
-
-    Yields:
-        The rows of each; `model` and `pool` index `models` and `pools`.
-
-    Raises:
-        OSError: it cannot be read.
-        pa.ArrowInvalid: it is not a Parquet file.
-    """
-    names = {"model": models, "pool": pools}
-    columns = [name for name in SCHEMA.names if terms or name != "terms"]
-    with pq.ParquetFile(path) as file:
-        for at in wanted:
-            yield _rows(file.read_row_group(at, columns), names)
-
-
-def _rows(group: pa.Table, names: dict[str, Names]) -> Rows:
-    columns = {name: group[name].combine_chunks() for name in group.column_names}
-    table = np.zeros(len(group), ROW)
-    for name in NAMED:
-        column = columns[name]
-        numbers = names[name].numbers(column.dictionary.to_pylist())
-        table[name] = numbers[column.indices.to_numpy()]
-    for name in SCALARS:
-        table[name] = columns[name].to_numpy(zero_copy_only=False)
-    ids = columns["trajectory_id"].cast(pa.large_string()).cast(pa.large_binary())
-    none = Ragged(np.zeros(0, np.int32), np.zeros(len(group) + 1, np.int64))
-    lists = (_lists(columns[name]) if name in columns else none for name in LISTS)
-    return Rows(table, ids, *lists)
-
-
-def _lists(column: pa.ListArray) -> Ragged:
-    offsets: NDArray[np.int64] = column.offsets.to_numpy().astype(np.int64)
-    values: Int32 = column.values.to_numpy()
-    return Ragged(values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def _column(names: Names) -> pa.Array:

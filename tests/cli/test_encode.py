@@ -64,7 +64,7 @@ def test_what_it_says(place: Path) -> None:
 def test_reports_are_those_of_the_logs_to_the_byte(place: Path, herald: Herald) -> None:
     done = herald("audit", "encoded", "-m", "audit.toml", "--out", "again", folder=place)
     assert done.code == 0, done.err
-    assert "read rows: 96" in done.err
+    assert "open rows: 96" in done.err
     assert "read trajectories" not in done.err
     assert done.out.startswith((place / "verdict.txt").read_text(encoding="utf-8"))
     assert reports(place / "again") == reports(place / "plain")

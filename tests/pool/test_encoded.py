@@ -18,7 +18,13 @@ from herald_jax.audit import run
 from herald_jax.data.jsonl import write_jsonl
 from herald_jax.data.parquet import write_parquet
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
-from herald_jax.pool import encoded_load, encoded_parquet, encoded_records, encoded_write
+from herald_jax.pool import (
+    encoded_chunks,
+    encoded_load,
+    encoded_parquet,
+    encoded_records,
+    encoded_write,
+)
 from herald_jax.pool.encoded import is_encoded, read_contents
 from herald_jax.pool.encoded_load import load_encoded
 from herald_jax.pool.encoded_write import write_encoded
@@ -204,13 +210,13 @@ def test_several_processes_share_the_files(count, tmp_path, cut_small, monkeypat
     files = several_files(tmp_path / "logs")
     contents = write_encoded(tmp_path / "encoded", *files)
     read = []
-    plain = encoded_load.read_parquet_rows
+    plain = encoded_chunks.ParquetChunks.of
 
-    def recorded(path, *arguments):
+    def recorded(self, path):
         read.append(path.name)
-        return plain(path, *arguments)
+        return plain(self, path)
 
-    monkeypatch.setattr(encoded_load, "read_parquet_rows", recorded)
+    monkeypatch.setattr(encoded_chunks.ParquetChunks, "of", recorded)
     logs = load_pool(*files)
     pools = Threads(count).run(lambda peer: load_encoded(tmp_path / "encoded", peers=peer))
     assert sorted(read) == sorted(name.split("/")[1] for name in contents.parts)
@@ -242,20 +248,30 @@ def test_a_fault_that_one_process_finds_stops_all_of_them(tmp_path, cut_small):
     assert "00001.parquet" in str(found[0])
 
 
-def test_rows_that_lie_in_the_store_are_not_read_again(tmp_path, cut_small, monkeypatch):
+def test_records_that_lie_in_the_store_are_not_read_again(tmp_path, cut_small, monkeypatch):
     files = several_files(tmp_path / "logs")
-    write_encoded(tmp_path / "encoded", *files)
+    write_encoded(tmp_path / "encoded", *files, form="array_record")
     store = partial(Folder, tmp_path / "work", pytest.fail)
     first = load_encoded(tmp_path / "encoded", store=store())
-    wanted = []
-
-    def refuse(path, chunks, *others):
-        wanted.extend(chunks)
-        return iter(())
-
-    monkeypatch.setattr(encoded_load, "read_parquet_rows", refuse)
+    monkeypatch.delattr(encoded_load, "read_record_rows")
     assert_same_rows(load_encoded(tmp_path / "encoded", store=store()).rows, first.rows)
-    assert wanted == []
+
+
+def test_each_chunk_is_decoded_once_when_sections_come_in_order(tmp_path, cut_small, monkeypatch):
+    write_encoded(tmp_path / "encoded", *several_files(tmp_path / "logs"))
+    decoded = []
+    plain = encoded_chunks._rows
+
+    def recorded(group, names):
+        decoded.append(len(group))
+        return plain(group, names)
+
+    monkeypatch.setattr(encoded_chunks, "_rows", recorded)
+    pool = load_encoded(tmp_path / "encoded")
+    assert decoded == []  # until somebody asks
+    sections = pool.sections(np.arange(8))
+    assert sum(len(sections.load(number).rows) for number in range(7)) == 90
+    assert sum(decoded) == 90
 
 
 def test_term_ids_are_read_only_by_those_who_search(tmp_path):
