@@ -20,12 +20,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 from synthetic import GOLD_WORDS, PASSAGES, ROLLOUTS, Synthetic
 
+from herald_jax.data.aligned import aligned
 from herald_jax.kernels import edits, programs
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.margins import Selected
 from herald_jax.kernels.pairs import Rule
-from herald_jax.kernels.rewards import COLUMNS, Contracts, Measured, Moved
+from herald_jax.kernels.rewards import COLUMNS, Contracts, Measured, Moved, told_apart
 from herald_jax.kernels.sums import QuestionSums, margin_scale, margin_totals
 from herald_jax.manifest import Manifest
 from herald_jax.types import (
@@ -122,7 +123,7 @@ class Trial:
     """Laundering tried on a block."""
 
     verdicts: programs.Verdicts
-    selected: Selected
+    selected: Selected  # [D, B], under the contracts that laundering tells apart
 
 
 def block_rows(backend: str | None = None) -> int:
@@ -142,8 +143,8 @@ def _block(data: Synthetic, start: int, size: int) -> Block:
     support = data.support[rows.start // ROLLOUTS : rows.stop // ROLLOUTS]
 
     def column(values: Array, padding: Any, dtype: Any = np.int32) -> Any:
-        out = np.full((*values.shape[1:], size), padding, dtype)
-        out[..., :count] = values.T
+        out = aligned((*values.shape[1:], size), dtype)
+        out[..., :count], out[..., count:] = values.T, padding
         return out
 
     return Block(
@@ -189,13 +190,13 @@ class Sums:
             np.full(contracts, -np.inf),
         )
 
-    def take(self, questions: slice, found: QuestionSums) -> None:
-        """Take in the sums of a block; its questions are in no other."""
+    def take(self, questions: slice, found: QuestionSums, alike: Array) -> None:
+        """Take in the sums [D, G] of a block; its questions are in no other."""
         count = questions.stop - questions.start
-        self.rows[:, questions] = np.asarray(found.rows)[:, :count]
-        self.successes[:, questions] = np.asarray(found.successes)[:, :count]
-        self.totals[:, questions] = margin_totals(found.high, found.low)[:, :count]
-        largest = np.asarray(found.largest)[:, :count].max(axis=1)
+        self.rows[:, questions] = np.asarray(found.rows)[alike, :count]
+        self.successes[:, questions] = np.asarray(found.successes)[alike, :count]
+        self.totals[:, questions] = margin_totals(found.high, found.low)[alike, :count]
+        largest = np.asarray(found.largest)[:, :count].max(axis=1)[alike]
         np.maximum(self.largest, largest, out=self.largest)
 
     def tobytes(self) -> bytes:
@@ -211,6 +212,8 @@ class Engine:
     def __init__(self, data: Synthetic) -> None:
         manifest = Manifest()
         self.names, self.weights = contracts(manifest)
+        none = np.zeros(len(self.names), bool)
+        self._kinds, self.alike = told_apart(self.weights, none, MOVED)
         self.questions = -(-len(data) // ROLLOUTS)
         self.tie_tolerance = manifest.statistics.tie_tolerance
         # No margin is larger than all weights times the largest feature.
@@ -224,8 +227,14 @@ class Engine:
 
     @cached_property
     def _contracts(self) -> Contracts:
-        share = jnp.zeros(len(self.weights), jnp.float32)
-        return Contracts(weights=jnp.asarray(self.weights), base=share)
+        """Those that laundering tells apart."""
+        share = jnp.zeros(len(self._kinds), jnp.float32)
+        return Contracts(weights=jnp.asarray(self.weights[self._kinds]), base=share)
+
+    @property
+    def moved(self) -> Array:
+        """Their weights of what laundering can change: float32 [D, len(MOVED)]."""
+        return self.weights[self._kinds][:, [COLUMNS.index(name) for name in MOVED]]
 
     @cached_property
     def _rules(self) -> programs.Rules:
@@ -280,7 +289,7 @@ class Engine:
         return Trial(verdicts, selected)
 
     def margins(self, known: Described) -> jax.Array:
-        """Margins of all pairs, float32 [J, E, B], which an audit need not write down."""
+        """Margins of all pairs, float32 [D, E, B], which an audit need not write down."""
         moved, _ = self._judged(known)
         return programs.pair_margins(known.originals, moved, self._contracts, None)
 
@@ -325,7 +334,7 @@ class Engine:
             while len(waiting) > left:
                 questions, sums = waiting.popleft()
                 for name, of_selector in zip(SELECTORS, sums, strict=True):
-                    found[name].take(questions, of_selector)
+                    found[name].take(questions, of_selector, self.alike)
 
         for known in data:
             waiting.append((known.block.questions, self.sums(known.block, self.attempt(known))))

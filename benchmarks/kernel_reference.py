@@ -146,7 +146,8 @@ def _compare_block(
     known = engine.describe(engine.place(block))
     trial = engine.attempt(known)
     margins, isolated = np.asarray(engine.margins(known)), np.asarray(trial.verdicts.isolated)
-    selected = {name: np.asarray(getattr(trial.selected, name)) for name in SELECTORS}
+    margins = margins[engine.alike]
+    selected = {name: np.asarray(getattr(trial.selected, name))[engine.alike] for name in SELECTORS}
     counts = [
         np.asarray(getattr(trial.verdicts, name))
         for name in ("edits", "eligible_edits", "isolated_edits")

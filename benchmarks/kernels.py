@@ -100,11 +100,12 @@ def compare_staged(engine: Engine, parts: list[Block], ours: dict[str, Sums]) ->
     kept = []
     for block in parts:
         rows = slice(0, block.rows.stop - block.rows.start)
-        theirs = numpy_staged.audit_chunk(
-            block, rows, engine.weights, engine.tie_tolerance, scratch
+        theirs = numpy_staged.audit_chunk(block, rows, engine.moved, engine.tie_tolerance, scratch)
+        margins, selected = theirs.margins[engine.alike], theirs.selected[:, engine.alike]
+        compare_block(found, engine, block, theirs.isolated, margins, selected)
+        kept.append(
+            (theirs.counted, *(x[:, engine.alike] for x in (theirs.successes, theirs.totals)))
         )
-        compare_block(found, engine, block, theirs.isolated, theirs.margins, theirs.selected)
-        kept.append((theirs.counted, theirs.successes, theirs.totals))
     joined = [np.concatenate([part[i] for part in kept], axis=-1) for i in range(3)]
     compare_sums(found, engine, ours, *joined)
     return found
@@ -114,7 +115,7 @@ def on_all_cores(parts: list[Block], engine: Engine, chunk: int) -> Callable[[],
     """Staged NumPy with a thread for each core: its operations let go of the interpreter."""
 
     def one(part: list[Block]) -> Any:
-        return numpy_staged.audit(part, chunk, engine.weights, engine.tie_tolerance)
+        return numpy_staged.audit(part, chunk, engine)
 
     def run() -> None:
         threads = usable_cores()
@@ -176,9 +177,7 @@ def measure(n: int, sample_size: int, rounds: int, seed: int) -> tuple[list[Row]
         chunks = {
             "numpy staged": fastest(
                 CHUNKS["staged"],
-                lambda chunk: numpy_staged.audit(
-                    few_blocks, chunk, engine.weights, engine.tie_tolerance
-                ),
+                lambda chunk: numpy_staged.audit(few_blocks, chunk, engine),
             ),
             "numpy idiomatic": fastest(
                 CHUNKS["idiomatic"], lambda chunk: idiomatic(few, engine, chunk)
@@ -191,9 +190,7 @@ def measure(n: int, sample_size: int, rounds: int, seed: int) -> tuple[list[Row]
         ways: dict[str, Callable[[], Any]] = {
             "herald": lambda: engine.audit(parts),
             "described": lambda: engine.audit_described(described),
-            "numpy staged": lambda: numpy_staged.audit(
-                small, staged_chunk, engine.weights, engine.tie_tolerance
-            ),
+            "numpy staged": lambda: numpy_staged.audit(small, staged_chunk, engine),
             "numpy staged, all cores": on_all_cores(small, engine, staged_chunk),
             "numpy idiomatic": lambda: idiomatic(data, engine, chunks["numpy idiomatic"]),
             "reference": lambda: kernel_reference.audit(sample),

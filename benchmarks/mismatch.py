@@ -53,11 +53,11 @@ def compare_block(
     count = block.rows.stop - block.rows.start
     ours = np.asarray(trial.verdicts.isolated)[:, :count]
     found.equal("isolated pairs", ours, isolated)
-    values = np.asarray(engine.margins(known))[..., :count]
+    values = np.asarray(engine.margins(known))[engine.alike, :, :count]
     found.close("margins", values[:, ours], margins[:, ours], TOLERANCE)
     some = ours.any(axis=0)
     for name, theirs in zip(SELECTORS, selected, strict=True):
-        picked = np.asarray(getattr(trial.selected, name))[:, :count]
+        picked = np.asarray(getattr(trial.selected, name))[engine.alike, :count]
         found.close(name, picked[:, some], theirs[:, some], TOLERANCE)
 
 

@@ -2,8 +2,9 @@
 
 The same stages over the same blocks (trajectories along the last axis), as fast as NumPy makes
 them: one look at the retrieved ids, a few flags for every id after that, edits measured as what
-they change of the original, all contracts in one matrix product, the selected margins, and sums
-over the rollouts as additions of columns. Large arrays are made once and written over.
+they change of the original, all contracts that edits can tell apart in one matrix product, the
+selected margins, and sums over the rollouts as additions of columns. Large arrays are made once
+and written over.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernel_engine import MOVED, Block
+from kernel_engine import MOVED, Block, Engine
 from numpy.typing import NDArray
 from synthetic import PASSAGES, ROLLOUTS
-
-from herald_jax.kernels.rewards import COLUMNS
 
 Array = NDArray[Any]
 
@@ -25,14 +24,14 @@ HACKING_FLAGS = 7
 
 @dataclass(frozen=True)
 class Chunk:
-    """What some rows of a block come to; E edits, J contracts, G questions, b rows."""
+    """What some rows of a block come to; E edits, D contracts, G questions, b rows."""
 
     isolated: Array  # bool [E, b]
-    margins: Array  # float32 [J, E, b]
-    selected: Array  # float32 [2, J, b], -inf without an isolated pair
+    margins: Array  # float32 [D, E, b]
+    selected: Array  # float32 [2, D, b], -inf without an isolated pair
     counted: Array  # int64 [G] rows with an isolated pair
-    successes: Array  # int64 [2, J, G]
-    totals: Array  # float64 [2, J, G]
+    successes: Array  # int64 [2, D, G]
+    totals: Array  # float64 [2, D, G]
 
 
 class Scratch:
@@ -65,9 +64,12 @@ def total(flags: Array) -> Array:
 
 
 def audit_chunk(
-    block: Block, rows: slice, weights: Array, tie_tolerance: float, scratch: Scratch
+    block: Block, rows: slice, moved: Array, tie_tolerance: float, scratch: Scratch
 ) -> Chunk:
-    """Rows of whole questions of a block, all of them real, under contracts weights [J, X]."""
+    """Rows of whole questions of a block, all of them real.
+
+    `moved`: float32 [D, len(MOVED)], weights of the contracts that laundering tells apart.
+    """
     visible, oracle = block.visible, block.oracle
     cited, offered = visible.citations[:, rows], block.candidates[:, rows]
     width = len(cited)
@@ -124,9 +126,8 @@ def audit_chunk(
         x[row] = columns[name]
     isolated = made & ~leaked & leaks
 
-    moved = weights[:, [COLUMNS.index(name) for name in MOVED]]
-    margins = scratch("margins", (len(weights), *made.shape), np.float32)
-    np.matmul(moved, x.reshape(len(MOVED), -1), out=margins.reshape(len(weights), -1))
+    margins = scratch("margins", (len(moved), *made.shape), np.float32)
+    np.matmul(moved, x.reshape(len(MOVED), -1), out=margins.reshape(len(moved), -1))
     return _select(isolated, margins, tie_tolerance, scratch)
 
 
@@ -158,16 +159,15 @@ def _select(isolated: Array, margins: Array, tie_tolerance: float, scratch: Scra
     )
 
 
-def audit(
-    blocks: Sequence[Block], chunk: int, weights: Array, tie_tolerance: float
-) -> list[tuple[Array, Array, Array]]:
+def audit(blocks: Sequence[Block], chunk: int, engine: Engine) -> list[tuple[Array, Array, Array]]:
     """All rows; of each chunk only the sums are kept, the rest would fill the memory."""
+    moved, alike = engine.moved, engine.alike
     scratch = Scratch()
     kept = []
     for block in blocks:
         count = block.rows.stop - block.rows.start
         for start in range(0, count, chunk):
             rows = slice(start, min(start + chunk, count))
-            found = audit_chunk(block, rows, weights, tie_tolerance, scratch)
-            kept.append((found.counted, found.successes, found.totals))
+            found = audit_chunk(block, rows, moved, engine.tie_tolerance, scratch)
+            kept.append((found.counted, found.successes[:, alike], found.totals[:, alike]))
     return kept

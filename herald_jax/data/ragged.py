@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from herald_jax.data.aligned import aligned
 from herald_jax.types import PAD
 
 Int32 = NDArray[np.int32]
@@ -110,4 +111,6 @@ class Ragged:
         counts[real] = lengths
         by_row = np.full((len(rows), width), PAD, np.int32)
         by_row[np.arange(width) < counts[:, None]] = lists.values
-        return np.ascontiguousarray(by_row.T)
+        out = aligned((width, len(rows)), np.int32)
+        out[...] = by_row.T
+        return out

@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herald_jax.data.aligned import aligned
 from herald_jax.data.ragged import Ragged
 from herald_jax.types import PAD
 
@@ -69,3 +71,23 @@ def test_padding_is_no_row_and_nothing_is_cut_off():
         ragged.take([PAD])
     with pytest.raises(ValueError, match="does not fit"):
         ragged.to_padded([1], 1)
+
+
+def test_a_block_is_where_a_device_takes_it_without_copying():
+    ragged = Ragged.of_lists([[1, 2], [], [3]])
+    for width in (2, 3, 40):
+        block = ragged.to_padded([2, 0, 0, PAD, 1], width)
+        assert block.ctypes.data % 64 == 0
+        assert block.flags.c_contiguous
+        placed = jax.device_put(block, jax.local_devices(backend="cpu")[0])
+        assert placed.unsafe_buffer_pointer() == block.ctypes.data
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (5, 7), (2, 0, 4)])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.float64])
+def test_aligned_arrays_have_the_shape_that_was_asked_for(shape, dtype):
+    made = aligned(shape, dtype)
+    assert made.shape == shape and made.dtype == dtype
+    assert made.size == 0 or made.ctypes.data % 64 == 0
+    made[...] = 1
+    assert made.sum() == made.size
