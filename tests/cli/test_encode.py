@@ -1,7 +1,10 @@
 """`herald encode`, and `herald audit` of what it wrote, as a user runs them."""
 
+import contextlib
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 Herald = Callable[..., Any]
 
 SETTINGS = """
@@ -161,6 +166,31 @@ def test_help_shows_examples(herald: Herald, tmp_path: Path) -> None:
     assert done.code == 0
     assert "herald encode logs/ encoded --format array_record" in done.out
     assert "encode" in herald("--help", folder=tmp_path).out
+
+
+def test_the_examples_of_the_documentation_run(
+    place: Path, herald: Herald, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "encoded.md").read_text(encoding="utf-8")
+    training, loading = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    shutil.copytree(place / "pool", tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(loading, "docs/encoded.md", "exec"), names)
+    assert names["pool"].n_rows == 96
+    arguments = ("logs", "encoded", "--format", "array_record", "-q")
+    assert herald("encode", *arguments, folder=tmp_path).code == 0
+    pytest.importorskip("grain")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(training, "docs/encoded.md", "exec"), names)
+    assert out.getvalue().endswith("96\n")
+    assert len(names["batches"]) == 96
+
+
+def test_every_column_is_described(place: Path) -> None:
+    text = (ROOT / "docs" / "encoded.md").read_text(encoding="utf-8")
+    columns = pq.read_schema(place / "encoded" / "rows" / "00000.parquet").names
+    assert [name for name in columns if f"`{name}`" not in text] == []
 
 
 COMMAND = """
