@@ -12,7 +12,6 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -100,14 +99,6 @@ class DeviceReadBandwidth:
 def read_bandwidth() -> ReadBandwidth | DeviceReadBandwidth:
     """Of the memory that kernels read on this machine."""
     return ReadBandwidth() if jax.default_backend() == "cpu" else DeviceReadBandwidth()
-
-
-def compared(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
-    """Two ways that took turns: seconds of each round in, how many times as fast ours was out."""
-    return {
-        "ratio": statistics.median(theirs) / statistics.median(ours),
-        "lowest_ratio_of_a_round": min(b / a for a, b in zip(ours, theirs, strict=True)),
-    }
 
 
 def main() -> None:
