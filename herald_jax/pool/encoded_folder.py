@@ -29,25 +29,24 @@ def whole_folder(folder: Path, replaceable: Callable[[Path], bool]) -> Iterator[
         HeraldError: something else lies there, or the folder cannot be written.
     """
     _require_free(folder, replaceable)
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    place = Path(os.path.realpath(folder))  # not a link to it, which would be what is replaced
+    draft = place.with_name(f".{place.name}.{os.getpid()}.partial")
 
     def discard() -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
     with at_interrupt(discard):
         try:
-            _remove_abandoned(folder)
+            _remove_abandoned(place)
             draft.mkdir(parents=True)
             yield draft
             _bring_to_disk(draft)
             _require_free(folder, replaceable)
             with uninterrupted():
-                _replace(draft, folder)
+                _replace(draft, place)
         except OSError as error:
-            place = error.filename or folder
-            raise HeraldError(
-                f"{place}: {error.strerror or error}; {folder} was not written"
-            ) from error
+            where, reason = error.filename or folder, error.strerror or error
+            raise HeraldError(f"{where}: {reason}; {folder} was not written") from error
         finally:
             discard()
 

@@ -128,10 +128,15 @@ def ingest(
     Raises:
         HeraldError: the store cannot be written.
     """
-    sizes = {}
+    sizes: dict[int, int] = {}
+    finished: dict[int, FileRows] = {}
     for number, log in logs:
         try:
-            sizes[number] = log.estimated_rows()
+            found = _finished(number, store, _digest([key, log.identity()]))
+            if found is None:
+                sizes[number] = log.estimated_rows()
+            else:
+                finished[number], sizes[number] = found, found.summary.rows
         except (OSError, pa.ArrowException):
             sizes[number] = 0  # said when its turn comes
     done = 0
@@ -143,9 +148,9 @@ def ingest(
                 progress(done + rows, max(total, done + rows))
 
             try:
-                file_key = _digest([key, log.identity()])
-                found = _finished(number, store, file_key)
+                found = finished.get(number)
                 if found is None:
+                    file_key = _digest([key, log.identity()])
                     digest = hashing.submit(log.digest)
                     summary = _read(number, log, encoder, known, terms, store, file_key, advance)
                     summary.sha256 = digest.result()

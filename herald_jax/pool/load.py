@@ -140,7 +140,8 @@ class _Loader:
                 [*oracle.inputs.values()],
                 self._rules,
                 self._assume_no_citations,
-                self._skip_bad_rows,
+                # Rows that were left out of them.
+                [corpus.bad_rows, oracle.bad_rows],
                 index is not None,
             ]
         )
