@@ -112,22 +112,28 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
+def on_a_bare_machine(script, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", BARE, str(ROOT / "benchmarks" / script), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_it_runs_with_jax_numpy_scipy_and_chex_alone(tmp_path):
-    script = ROOT / "benchmarks" / "kernels.py"
     out = tmp_path / "kernels.json"
     arguments = ["--rows=320", "--sample=80", "--rounds=1", f"--out={out}"]
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = on_a_bare_machine("kernels.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert out.exists()
-    blocked = subprocess.run(
-        [sys.executable, "-c", BARE, str(ROOT / "benchmarks" / "end_to_end.py")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "is not installed here" in blocked.stderr
+
+
+@pytest.mark.parametrize("script", ["bootstrap.py", "devices.py"])
+def test_others_begin_there_as_well(script):
+    done = on_a_bare_machine(script, "--help")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_machine_is_bare_in_these_tests():
+    assert "is not installed here" in on_a_bare_machine("end_to_end.py", "--help").stderr
