@@ -7,6 +7,7 @@ what an older one of the same name held is gone only then.
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ def whole_folder(folder: Path, replaceable: Callable[[Path], bool]) -> Iterator[
     """
     _require_free(folder, replaceable)
     place = Path(os.path.realpath(folder))  # not a link to it, which would be what is replaced
-    draft = place.with_name(f".{place.name}.{os.getpid()}.partial")
+    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}.partial")
 
     def discard() -> None:
         shutil.rmtree(draft, ignore_errors=True)

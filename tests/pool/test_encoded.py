@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
+import fsspec
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from herald_jax.data.jsonl import write_jsonl
 from herald_jax.data.parquet import write_parquet
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
 from herald_jax.pool import (
+    encoded_checks,
     encoded_chunks,
     encoded_load,
     encoded_parquet,
@@ -427,6 +429,42 @@ def test_originals_are_looked_for_where_they_lay_not_from_where_an_audit_is_run(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert "logs/oracle.jsonl: stale" in refusal(Path("../encoded"))
+
+
+@pytest.fixture
+def remote(tmp_path):
+    """The address of a pool of another machine."""
+    system = fsspec.filesystem("memory")
+    for path in written(tmp_path / "logs", hostile.pool(1)):
+        system.pipe(f"/encoded/{Path(path[0]).name}", Path(path[0]).read_bytes())
+    yield "memory://encoded"
+    system.rm("/encoded", recursive=True)
+
+
+def test_a_remote_original_that_has_changed_is_refused(tmp_path, remote):
+    write_encoded(tmp_path / "encoded", *find_pool_files(remote))
+    load_encoded(tmp_path / "encoded")
+    path = f"{remote}/oracle.jsonl"
+    with fsspec.open(path) as file:
+        content = file.read()
+    with fsspec.open(path, "wb") as file:
+        file.write(content)  # another time, the same bytes
+    load_encoded(tmp_path / "encoded")
+    with fsspec.open(path, "wb") as file:
+        file.write(content + b"\n")
+    assert f"oracle.jsonl: stale: expected {len(content):,} bytes" in refusal(tmp_path / "encoded")
+
+
+def test_a_remote_original_that_cannot_be_reached_is_not_missed(tmp_path, remote, monkeypatch):
+    class NoCredentialsError(Exception):
+        pass
+
+    def locked(path):
+        raise NoCredentialsError
+
+    write_encoded(tmp_path / "encoded", *find_pool_files(remote))
+    monkeypatch.setattr(encoded_checks, "identity", locked)
+    load_encoded(tmp_path / "encoded")
 
 
 def test_a_file_that_is_written_to_meanwhile_is_refused(tmp_path, monkeypatch):
