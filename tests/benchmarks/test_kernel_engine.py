@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import kernel_numpy
 import kernel_reference
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from mismatch import Mismatch, compare_sums
 
 import herald_jax.audit.keys as keys
 import herald_jax.audit.staging as staging
-import kernels
 from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.fields import moved_columns
 from herald_jax.audit.operators import OPERATORS
@@ -64,8 +64,8 @@ def test_all_ways_come_to_the_same_figures(data, parts):
     sample = kernel_reference.Sample.of(data, ROWS)
     for found in (
         kernel_reference.compare(sample, engine, parts, ours),
-        kernels.compare_staged(engine, parts, ours),
-        kernels.compare_idiomatic(data, engine, parts, ours),
+        kernel_numpy.compare_staged(engine, parts, ours),
+        kernel_numpy.compare_idiomatic(data, engine, parts, ours),
     ):
         assert found.numbers > 11 * ROWS
 
