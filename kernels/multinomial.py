@@ -8,9 +8,10 @@ replacement and counts the categories. Two facts make this cheap:
    totals in any way: given all totals the categories of the draws are still independent, each with
    probability m_u / n.
 
-So a replicate takes batches of about r draws, r the largest rate of a fixed list that leaves four
-standard deviations of room, until fewer than `SINGLES` draws are missing; a batch that turns out
-larger than what is missing is left. The last draws are single ones. The result is exactly
+So there are batches of falling rates, the first of n less four standard deviations, the others
+halving down to `LEAST_RATE`, and a replicate that misses more than `SINGLES` draws, and at least as
+many as the rate, takes a batch that is not larger than what it misses. The batches come in passes,
+until no replicate misses more than `SINGLES`. The last draws are single ones. The result is exactly
 multinomial but for the tables of `kernels.poisson` and the bias of `draws.scale_to_range`.
 """
 
@@ -25,27 +26,30 @@ from herald_jax.types import pytree
 
 ROOM = 4.0  # standard deviations
 LEAST_RATE = 32.0
-SINGLES = 54  # the most draws that are too few for a batch
-RATES = 32  # more than any n below 2^24 uses
-ROUNDS = 64  # a replicate takes about 8; it leaves one batch in 30,000
+SINGLES = 64
+RATES = 16  # more than any n up to 2^24 uses
 COUNTS_A_CALL = 2**15  # of 4 bytes: a dozen arrays of them stay in the cache
-STAGE = 1 << 31  # stages from here on are those of this module
+UNROLLED = 8  # comparisons that one pass over all words makes
+STAGE = 1 << 31  # stages from here on are those of this module: single draws, then batches
 
 
 @pytree
 class Batches:
     """What the counts of n draws over U categories are drawn from.
 
-    Axis letters: U categories, V rates, the largest first.
+    Axis letters: U categories, V rates, the largest first. A count is found among the `size`
+    thresholds of its law in two steps: comparisons with every 2^`bits`-th of them, which are the
+    same for all replicates, then bisection.
     """
 
-    rates: jax.Array  # int32 [] how many of the V are used, the first ones
-    needs: jax.Array  # int32 [V] fewest missing draws for which a rate is taken, falling
+    used: jax.Array  # int32 [] how many of the V are used, the first ones
+    fits: jax.Array  # int32 [V] the rates, rounded up
     last: jax.Array  # uint32 [...] thresholds, see `poisson.Tables`
-    start: jax.Array  # int32 [U, V]
-    size: jax.Array  # int32 [U, V]
-    least: jax.Array  # int32 [U, V]
-    steps: jax.Array  # int32 [V] bits of the largest size
+    start: jax.Array  # int32 [V, U]
+    size: jax.Array  # int32 [V, U]
+    least: jax.Array  # int32 [V, U]
+    bits: jax.Array  # int32 [V]
+    turns: jax.Array  # int32 [V] comparisons with every 2^bits-th, `UNROLLED` a turn
     above: jax.Array  # int32 [U] items up to and with a category
     n: jax.Array  # uint32 []
 
@@ -60,51 +64,56 @@ def batches(times: np.ndarray) -> Batches:
         The tables, padded to few shapes.
     """
     n = int(times.sum())
-    rates = _rates(n)
+    rates = batch_rates(n)
     # Multiples of 4, at most eight sizes an octave: each compiles a program.
     step = max(4, 1 << max(0, len(times).bit_length() - 4))
     padded = -(-len(times) // step) * step
     multiples = np.zeros(padded)
     multiples[: len(times)] = times
-    tables = poisson_tables((multiples[:, None] * rates / n).ravel())
+    tables = poisson_tables((rates[:, None] * multiples / n).ravel())
     # A search may look as far behind the end of a table as the largest is long.
-    length = max(1 << 12, 1 << (len(tables.last) + int(tables.size.max())).bit_length())
-    shape, unused = (padded, len(rates)), RATES - len(rates)
+    largest = tables.size.reshape(len(rates), padded).max(axis=1)
+    length = max(1 << 12, 1 << (len(tables.last) + 2 * int(largest.max())).bit_length())
+    unused = RATES - len(rates)
 
     def by_rate(values: np.ndarray) -> jax.Array:
-        return jnp.asarray(np.pad(values.reshape(shape), ((0, 0), (0, unused))))
+        rows = values.reshape(len(rates), -1)
+        return jnp.asarray(np.pad(rows, ((0, unused), (0, 0))).astype(np.int32))
 
-    largest = tables.size.reshape(shape).max(axis=0)
+    # A comparison costs about a thirtieth of a step of bisection.
+    bits = np.maximum(np.frexp(largest / 32)[1] - 1, 0)
+    turns = -(-(largest >> bits) // UNROLLED)
     above = np.full(padded, n, np.int32)
     above[: len(times)] = np.cumsum(times)
     return Batches(
-        rates=jnp.asarray(len(rates), jnp.int32),
-        needs=jnp.asarray(np.pad(_needs(rates), (0, unused))),
+        used=jnp.asarray(len(rates), jnp.int32),
+        fits=by_rate(np.ceil(rates))[:, 0],
         last=jnp.asarray(np.pad(tables.last, (0, length - len(tables.last)))),
         start=by_rate(tables.start),
         size=by_rate(tables.size),
         least=by_rate(tables.least),
-        steps=jnp.asarray(np.pad(np.frexp(largest.astype(np.float64))[1], (0, unused))),
+        bits=by_rate(bits)[:, 0],
+        turns=by_rate(turns)[:, 0],
         above=jnp.asarray(above),
         n=jnp.asarray(n, jnp.uint32),
     )
 
 
-def _rates(n: int) -> np.ndarray:
-    """float64 [V], falling: n less its room, then powers of the square root of two."""
+def batch_rates(n: int) -> np.ndarray:
+    """The rates of batches, in draws.
+
+    Args:
+        n: 1 .. 2^24, draws of a replicate.
+
+    Returns:
+        float64 [V], falling.
+    """
     first = n - ROOM * np.sqrt(n)
-    # Less than this is missing after the first batch, but for one replicate in 30,000.
-    rest = min(2 * ROOM * np.sqrt(n), first)
+    # After the first batch four standard deviations are missing on the average, seldom six.
     rates = [LEAST_RATE]
-    while rates[-1] * 1.5 < rest:
-        # Every other one is a power of two, the one between is its product with a float.
-        rates.append(rates[-2] * 2 if len(rates) > 1 else LEAST_RATE * np.sqrt(2.0))
+    while rates[-1] * 2 <= min(1.5 * ROOM * np.sqrt(n), first):
+        rates.append(rates[-1] * 2)
     return np.array([*([first] if first > rates[-1] else []), *reversed(rates)])
-
-
-def _needs(rates: np.ndarray) -> np.ndarray:
-    """int32 [V]: the fewest missing draws for which a rate is taken."""
-    return np.ceil(rates + ROOM * np.sqrt(rates)).astype(np.int32)
 
 
 @jax.jit
@@ -119,54 +128,111 @@ def category_counts(tables: Batches, seed: jax.Array, replicate: jax.Array) -> j
     Returns:
         int32 [U, R], columns adding up to n.
     """
-    chex.assert_rank([tables.needs, tables.start, replicate], [1, 2, 1])
-    categories = tables.start.shape[0]
+    chex.assert_rank([tables.fits, tables.start, replicate], [1, 2, 1])
+    categories, block = tables.start.shape[1], len(replicate)
     number = jnp.arange(categories, dtype=jnp.uint32)
+    words = jax.vmap(draw_words, in_axes=(0, 0, None), out_axes=1)
 
-    def words(stage: jax.Array, number: jax.Array) -> jax.Array:
-        keys = jax.vmap(replicate_keys, in_axes=(None, 0, None))(seed, replicate, stage)
-        return jax.vmap(draw_words, in_axes=(0, 0, None), out_axes=1)(*keys, number)
+    def keys(batch: jax.Array) -> tuple[jax.Array, jax.Array]:
+        stage = jnp.uint32(STAGE) + batch
+        return jax.vmap(replicate_keys, in_axes=(None, 0, None))(seed, replicate, stage)
 
-    def chosen(left: jax.Array) -> jax.Array:
-        """The largest rate that leaves room; `rates` when there is none."""
-        return jnp.sum((tables.needs[:, None] > left[None]).astype(jnp.int32), axis=0)
+    def unfinished(state: _State) -> jax.Array:
+        return jnp.any(state.left > SINGLES)
 
-    def unfinished(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        batch, _, left = state
-        return (batch < ROUNDS) & jnp.any(chosen(left) < tables.rates)
-
-    def take(
-        state: tuple[jax.Array, jax.Array, jax.Array],
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        batch, counts, left = state
-        rate = chosen(left)
-        taken = rate < tables.rates
-        rate = jnp.minimum(rate, tables.rates - 1)
-        steps = jnp.max(jnp.where(taken, tables.steps[rate], 0))
-        start, size, least = (t[:, rate] for t in (tables.start, tables.size, tables.least))
-        word = words(jnp.uint32(STAGE) + batch, number)
-        drawn = least + _smaller(tables.last, start, size, steps, word)
+    def take(state: _State) -> _State:
+        word = words(state.offset, state.key, number)
+        drawn = tables.least[state.rate][:, None] + _smaller(tables, state.rate, word)
         total = jnp.sum(drawn, axis=0)
-        taken &= total <= left
-        counts += jnp.where(taken[None], drawn, 0)
-        return batch + 1, counts, left - jnp.where(taken, total, 0)
+        # What others miss decides which batches are drawn, but not who takes them.
+        misses = (state.left > SINGLES) & (state.left >= tables.fits[state.rate])
+        taken = misses & (total <= state.left)
+        left = state.left - jnp.where(taken, total, 0)
+        last = state.rate + 1 == tables.used
+        first = jnp.sum((tables.fits > jnp.max(left)).astype(jnp.int32))
+        batch = state.batch + jnp.where(last, RATES - state.rate + first, 1).astype(jnp.uint32)
+        offset, key = keys(batch)
+        return _State(
+            batch=batch,
+            rate=jnp.where(last, first, state.rate + 1),
+            counts=state.counts + jnp.where(taken[None], drawn, 0),
+            left=left,
+            offset=offset,
+            key=key,
+        )
 
     n = tables.n.astype(jnp.int32)
-    none = jnp.zeros((categories, len(replicate)), jnp.int32)
-    start = (jnp.uint32(0), none, jnp.full(len(replicate), n))
-    _, counts, left = jax.lax.while_loop(unfinished, take, start)
+    offset, key = keys(jnp.uint32(1))
+    begin = _State(
+        batch=jnp.uint32(1),
+        rate=jnp.int32(0),
+        counts=jnp.zeros((categories, block), jnp.int32),
+        left=jnp.full(block, n),
+        offset=offset,
+        key=key,
+    )
+    end = jax.lax.while_loop(unfinished, take, begin)
 
-    single = words(jnp.uint32(STAGE + ROUNDS), jnp.arange(SINGLES, dtype=jnp.uint32))
-    above = tables.above[:, None]
-    below = jnp.concatenate([jnp.zeros((1, 1), jnp.int32), above[:-1]])
+    draw = jnp.arange(max(SINGLES, UNROLLED), dtype=jnp.uint32)
+    item = scale_to_range(words(*keys(jnp.uint32(0)), draw), tables.n)
+    # Items behind the last belong to no category.
+    item = jnp.where(draw.astype(jnp.int32)[:, None] < end.left[None], item, n)
 
-    def add(draw: jax.Array, counts: jax.Array) -> jax.Array:
-        item = scale_to_range(single[draw], tables.n)
-        # Items behind the last belong to no category.
-        item = jnp.where(draw < left, item, n)[None]
-        return counts + ((below <= item) & (item < above)).astype(jnp.int32)
+    def add(turn: jax.Array, up_to: jax.Array) -> jax.Array:
+        for draw in range(UNROLLED):
+            drawn = item[turn * UNROLLED + draw][None]
+            up_to += (drawn < tables.above[:, None]).astype(jnp.int32)
+        return up_to
 
-    return jax.lax.fori_loop(0, jnp.max(left), add, counts)
+    turns = (jnp.max(end.left) + UNROLLED - 1) // UNROLLED
+    up_to = jax.lax.fori_loop(0, turns, add, jnp.zeros((categories, block), jnp.int32))
+    return end.counts + jnp.diff(up_to, axis=0, prepend=jnp.int32(0))
+
+
+@pytree
+class _State:
+    """Where R replicates stand after some batches.
+
+    `offset` and `key` are those of the next batch: as part of the state they are worked out once a
+    batch and not, as XLA on CPU would, once a word.
+    """
+
+    batch: jax.Array  # uint32 [] 1 + RATES * pass + rate of the next batch
+    rate: jax.Array  # int32 [] which of the rates it has
+    counts: jax.Array  # int32 [U, R]
+    left: jax.Array  # int32 [R] draws that are missing
+    offset: jax.Array  # uint32 [R]
+    key: jax.Array  # uint32 [R]
+
+
+def _smaller(tables: Batches, rate: jax.Array, word: jax.Array) -> jax.Array:
+    """How many thresholds of a batch's laws are smaller than uint32 [U, R] words; int32 [U, R]."""
+    start, size = tables.start[rate], tables.size[rate]
+    bits = tables.bits[rate]
+
+    def threshold(probe: jax.Array, start: jax.Array, size: jax.Array) -> jax.Array:
+        """The `probe`-th threshold; behind the last one that no word is larger than."""
+        found = tables.last.at[start + probe - 1].get(mode="promise_in_bounds")
+        return jnp.where(probe <= size, found, jnp.uint32(2**32 - 1))
+
+    def every(turn: jax.Array) -> jax.Array:
+        """uint32 [UNROLLED, U]: the thresholds of one turn of comparisons."""
+        probe = (turn * UNROLLED + jnp.arange(1, UNROLLED + 1)) << bits
+        return threshold(probe[:, None], start[None], size[None])
+
+    def compare(turn: jax.Array, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        found, row = state
+        for k in range(UNROLLED):
+            found += (word > row[k][:, None]).astype(jnp.int32)
+        return found, every(turn + 1)
+
+    def halve(step: jax.Array, found: jax.Array) -> jax.Array:
+        probe = found + (1 << (bits - 1 - step))
+        return jnp.where(word > threshold(probe, start[:, None], size[:, None]), probe, found)
+
+    begin = (jnp.zeros(word.shape, jnp.int32), every(jnp.int32(0)))
+    found, _ = jax.lax.fori_loop(0, tables.turns[rate], compare, begin)
+    return jax.lax.fori_loop(0, bits, halve, found << bits)
 
 
 def resampled_categories(
@@ -185,34 +251,10 @@ def resampled_categories(
         int32 [U, replicates], columns adding up to n.
     """
     tables = batches(times)
-    block = block or max(64, COUNTS_A_CALL // tables.start.shape[0] // 64 * 64)
+    block = block or max(64, COUNTS_A_CALL // len(tables.above) // 64 * 64)
     counts = np.empty((len(times), replicates), np.int32)
     for first in range(0, replicates, block):
         numbers = np.arange(first, first + block, dtype=np.uint32)
         some = np.asarray(category_counts(tables, seed_words(seed), numbers))
         counts[:, first : first + block] = some[: len(times), : replicates - first]
     return counts
-
-
-def _smaller(
-    last: jax.Array, start: jax.Array, size: jax.Array, steps: jax.Array, word: jax.Array
-) -> jax.Array:
-    """How many of a table's thresholds are smaller than a word, by bisection.
-
-    Args:
-        last: uint32 [...], tables in rising order, one behind the other.
-        start: int32 [U, R], where the table begins.
-        size: int32 [U, R], its length, below 2^steps.
-        steps: int32 [].
-        word: uint32 [U, R].
-
-    Returns:
-        int32 [U, R].
-    """
-
-    def halve(step: jax.Array, found: jax.Array) -> jax.Array:
-        probe = found + (1 << (steps - 1 - step))
-        threshold = last.at[start + probe - 1].get(mode="promise_in_bounds")
-        return jnp.where((probe <= size) & (threshold < word), probe, found)
-
-    return jax.lax.fori_loop(0, steps, halve, jnp.zeros_like(start))

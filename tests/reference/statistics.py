@@ -82,30 +82,34 @@ def category_counts(
     seed: int,
     replicate: int,
     times: Sequence[int],
-    needs: Sequence[int],
+    rates: Sequence[float],
     laws: Sequence[Sequence[tuple[int, Sequence[int]]]],
+    *,
+    singles: int = 64,
 ) -> list[int]:
     """How often each category is drawn in sum(times) draws: batches, then single items.
 
-    `needs`: missing draws for which a batch is taken, falling; `laws`: for each batch and category
-    the least count and the thresholds above which it is one more, two more, ...
+    `laws`: for each rate and category the least count and the thresholds above which it is one
+    more, two more, ...
     """
     n = left = sum(times)
     counts = [0] * len(times)
-    batch = 0
-    while any(need <= left for need in needs):
-        law = laws[[need <= left for need in needs].index(True)]
-        word = words(seed, replicate, (1 << 31) + batch, range(len(times)))
-        drawn = [
-            least + sum(w > threshold for threshold in last)
-            for w, (least, last) in zip(word, law, strict=True)
-        ]
-        if sum(drawn) <= left:
-            counts = [a + b for a, b in zip(counts, drawn, strict=True)]
-            left -= sum(drawn)
-        batch += 1
+    for turn in itertools.count():
+        for v, (rate, law) in enumerate(zip(rates, laws, strict=True)):
+            if left <= singles or rate > left:
+                continue
+            word = words(seed, replicate, (1 << 31) + 1 + 16 * turn + v, range(len(times)))
+            drawn = [
+                least + sum(w > threshold for threshold in last)
+                for w, (least, last) in zip(word, law, strict=True)
+            ]
+            if sum(drawn) <= left:
+                counts = [a + b for a, b in zip(counts, drawn, strict=True)]
+                left -= sum(drawn)
+        if left <= singles:
+            break
     items = [u for u, count in enumerate(times) for _ in range(count)]
-    for word in words(seed, replicate, (1 << 31) + 64, range(left)):
+    for word in words(seed, replicate, 1 << 31, range(left)):
         counts[items[word * n // WORD]] += 1
     return counts
 
