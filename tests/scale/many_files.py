@@ -103,14 +103,19 @@ def start(
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
     }
-    arguments = ["audit", str(pool), "-m", str(pool / "lean.toml"), "--out", str(out), "-q"]
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments, *further],
+        [sys.executable, "-c", code, *arguments(pool, out, *further)],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+
+
+def arguments(pool: Path, out: Path, *further: str) -> list[str]:
+    """Of `herald`, for an audit of the pool."""
+    lean = ["-m", str(pool / "lean.toml"), "--out", str(out), "-q"]
+    return ["audit", str(pool), *lean, *further]
 
 
 def finish(process: "subprocess.Popen[bytes]") -> str:
