@@ -1,7 +1,8 @@
 """How time and memory of `herald audit` grow with the rows: from 10,000 to 10,000,000.
 
 Every size is a pool of its own (`pools.py`), 8 rollouts a question, audited by `end_to_end.toml`
-in a fresh process; the last of some rounds counts, so that compiled programs are at hand.
+in a fresh process; the last of some rounds counts, so that compiled programs are at hand (a quick
+run has one round: compiling is in its time).
 `--questions` keeps the number of questions while the rows grow: then only what grows with rows is
 left.
 
@@ -62,6 +63,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where pools go for a while, default: /tmp")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.quick:
+        options.rounds = 1
     sizes = options.rows or (QUICK_ROWS if options.quick else ROWS)
     if min(*sizes, options.questions or 1, options.rounds) < 1:
         parser.error("--rows, --questions and --rounds must be at least 1")

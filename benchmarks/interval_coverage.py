@@ -6,8 +6,8 @@ question, whose values are all distinct, and the ratio of the sums of successes 
 intervals of few, skewed questions cover a little less than their level; that is theirs, not the
 drawing's.
 
-  python benchmarks/coverage.py --quick
-  python benchmarks/coverage.py --trials 5000 --out benchmarks/results/coverage.json
+  python benchmarks/interval_coverage.py --quick
+  python benchmarks/interval_coverage.py --trials 5000 --out interval_coverage.json
 """
 
 import time
