@@ -83,6 +83,7 @@ def missing_draws(
     counts: jax.Array | None,
     draws: jax.Array,
     rows: jax.Array,
+    limit: jax.Array,
     offset: jax.Array,
     key: jax.Array,
     *,
@@ -95,17 +96,18 @@ def missing_draws(
         counts: int8 [R, N], 0 from `rows` on, or None when no draw is made yet.
         draws: int32 [R], how many draws each replicate makes.
         rows: uint32 [], rows to draw from, at most N - `SPARE`.
+        limit: int32 [], the most that may be missing.
         offset: uint32 [R], from `stage_keys`.
         key: uint32 [R], likewise.
         wide: N.
-        most: the most that are missing of a replicate.
+        most: M, at least `limit`.
 
     Returns:
-        int32 [R, most], places in counts of [R * N], behind the rows for draws that are not
-        missing; and bool [R], whether 0 .. `most` are missing.
+        int32 [R, M], places in counts of [R * N], behind the rows for draws that are not missing;
+        and bool [R], whether 0 .. `limit` are missing.
     """
-    chex.assert_rank([draws, rows, offset, key], [1, 0, 1, 1])
-    chex.assert_type([draws, rows], [jnp.int32, jnp.uint32])
+    chex.assert_rank([draws, rows, limit, offset, key], [1, 0, 0, 1, 1])
+    chex.assert_type([draws, rows, limit], [jnp.int32, jnp.uint32, jnp.int32])
     missing = draws
     if counts is not None:
         # A product with ones is the quickest sum of bytes that XLA on CPU knows.
@@ -116,7 +118,7 @@ def missing_draws(
     behind = (rows + draw % SPARE).astype(jnp.int32)[None]
     row = jnp.where(draw.astype(jnp.int32)[None] < missing[:, None], row, behind)
     first = wide * jnp.arange(len(draws), dtype=jnp.int32)
-    return row + first[:, None], (missing >= 0) & (missing <= most)
+    return row + first[:, None], (missing >= 0) & (missing <= limit)
 
 
 @jax.jit
@@ -186,22 +188,23 @@ class _Tiles:
         self.seed, self.limbs = seed, [needed_limbs(column) for column in columns]
         self.sizes = n // count + (np.arange(count) < n % count).astype(np.int64)
         self.wide, deep = _padded(int(self.sizes[0]), sum(self.limbs))
-        self.most = self.wide
-        self.last = np.empty(0, np.uint32)
         self.shares: Batches | None = batches(self.sizes) if count > 1 else None
+        self.last = np.empty(0, np.uint32)
+        self.limit = self.most = self.wide
         if n > INDICES:
             # A tile's share of the draws varies as its batch does.
             room = ROOM if self.shares is None else ROOM * np.sqrt(2.0)
+            rows = n // count
+            self.limit = int(2 * room * np.sqrt(rows))
             self.most = int(2 * room * np.sqrt(self.wide))
-            rate = max(0.0, 1 - room / np.sqrt(self.sizes[-1]))
-            thresholds = poisson_tables(np.array([rate])).last
+            thresholds = poisson_tables(np.array([max(0.0, 1 - room / np.sqrt(rows))])).last
             self.last = np.full(COUNTS, 2**32 - 1, np.uint32)  # no word is larger
             self.last[: len(thresholds)] = thresholds
         padded = np.zeros((count, deep, self.wide), np.int8)
         ends = np.cumsum(self.sizes)
         for part, start, end in zip(padded, ends - self.sizes, ends, strict=True):
-            rows = np.stack([column[start:end] for column in columns])
-            part[: sum(self.limbs), : end - start] = signed_digits(rows, self.limbs)
+            integers = np.stack([column[start:end] for column in columns])
+            part[: sum(self.limbs), : end - start] = signed_digits(integers, self.limbs)
         devices = jax.local_devices()
         if devices[0].platform == "cpu":
             devices = devices[:1]  # all of them are the same cores and memory
@@ -229,7 +232,9 @@ class _Tiles:
             keys = stage_keys(self.seed, replicate, np.uint32(stage + 1))
             counts = poisson_counts(*keys, self.last, rows, wide=self.wide)
         keys = stage_keys(self.seed, replicate, np.uint32(stage))
-        places, valid = missing_draws(counts, draws, rows, *keys, wide=self.wide, most=self.most)
+        places, valid = missing_draws(
+            counts, draws, rows, np.int32(self.limit), *keys, wide=self.wide, most=self.most
+        )
         sums = np.asarray(counted_sums(digits, counts, places))
         again = np.flatnonzero(~np.asarray(valid))
         if len(again):

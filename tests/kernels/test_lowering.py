@@ -261,7 +261,7 @@ LOWERED = {
     ),
     "resample.missing_draws": (
         partial(resample.missing_draws, wide=128, most=64),
-        (array(jnp.int8, 32, 128), ints(32), words(), words(32), words(32)),
+        (array(jnp.int8, 32, 128), ints(32), words(), ints(), words(32), words(32)),
     ),
     "resample.poisson_counts": (
         partial(resample.poisson_counts, wide=128),

@@ -47,7 +47,7 @@ def plainly(n, seed, replicate):
             share,
             size,
             last=tiles.last.tolist(),
-            most=tiles.most,
+            most=tiles.limit,
             stage=2 * tile,
             step=2 * len(sizes),
         )
