@@ -120,8 +120,24 @@ def outcome(code: int, out: Path, words: str) -> dict[str, Any]:
         "more": document,
     }
     if code:
-        found["failure"] = words.strip()[-LAST_WORDS:] or f"it ended with exit code {code}"
+        said = anonymous(words.strip())[-LAST_WORDS:]
+        found["failure"] = said or f"it ended with exit code {code}"
     return found
+
+
+def anonymous(words: str) -> str:
+    """Without the folders of this machine, which mean nothing on another."""
+    root = Path(herald_jax.__file__).resolve().parents[1]
+    places = {
+        f"{root}{os.sep}": "",
+        sys.prefix: "environment",
+        sys.base_prefix: "python",
+        tempfile.gettempdir(): "temporary",
+        str(Path.home()): "~",
+    }
+    for place, name in places.items():
+        words = words.replace(place, name)
+    return words
 
 
 def end(group: int, folder: str) -> None:

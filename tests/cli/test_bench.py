@@ -101,6 +101,18 @@ def test_one_that_fails_stops_no_other(herald: Herald, checkout: Path, tmp_path:
     assert "MISSED" in (tmp_path / "bench.html").read_text()
 
 
+def test_no_result_names_a_folder_of_this_machine(
+    herald: Herald, checkout: Path, tmp_path: Path
+) -> None:
+    (checkout / "broken.py").write_text("import json\njson.loads('nothing')")
+    herald("bench", "--only", "broken", folder=tmp_path)
+    for name in ("bench.json", "bench.html"):
+        text = (tmp_path / name).read_text()
+        assert "JSONDecodeError" in text and "benchmarks/broken.py" in text
+        for folder in (checkout.parent, sys.prefix, sys.base_prefix, Path.home()):
+            assert str(folder) not in text
+
+
 def test_a_quick_run_leaves_out_what_is_long(
     herald: Herald, checkout: Path, tmp_path: Path
 ) -> None:
