@@ -43,13 +43,14 @@ class Beginning(msgspec.Struct):
     rows: list[int]
 
 
-def _silent(message: str) -> None:
-    del message
-
-
 def section_name(number: int) -> str:
     """Under which the result of a section is kept."""
     return f"section-{number:05d}"
+
+
+def section_key(key: str, number: int) -> str:
+    """The key of a section's result: no other section's is taken for it."""
+    return f"{key}/{number}"
 
 
 def write_beginning(store: Store, beginning: Beginning) -> None:
@@ -63,8 +64,11 @@ def partial_report(folder: Path) -> Report:
     Raises:
         HeraldError: no audit has begun there, or no section is done.
     """
-    store = Folder(folder, _silent)  # what cannot be used is not done
+    refused: list[str] = []
+    store = Folder(folder, refused.append)
     entry = store.get(NAME, KEY)
+    if refused:
+        raise HeraldError(f"{refused[0]}: the audit must be run again for a partial report")
     if entry is None:
         raise HeraldError(
             f"{folder}: no audit has come as far as its first section here; "
@@ -74,7 +78,7 @@ def partial_report(folder: Path) -> Report:
     results: list[Entry] = []
     rows = 0
     for number, size in enumerate(found.rows):
-        result = store.get(section_name(number), found.key, check=True)
+        result = store.get(section_name(number), section_key(found.key, number), check=True)
         if result is not None:
             results.append(result)
             rows += size

@@ -21,7 +21,12 @@ from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.examples import report_worst
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
-from herald_jax.audit.partial import Beginning, section_name, write_beginning
+from herald_jax.audit.partial import (
+    Beginning,
+    section_key,
+    section_name,
+    write_beginning,
+)
 from herald_jax.audit.report import SCHEMA, Report
 from herald_jax.audit.section import SectionAudit, budget_generators, wanted_candidates
 from herald_jax.audit.staging import Setup, prepare
@@ -29,7 +34,7 @@ from herald_jax.data.ahead import ahead
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
 from herald_jax.pool.pool import Pool
 from herald_jax.pool.sections import Section, cut
-from herald_jax.pool.store import Entry
+from herald_jax.pool.store import Arrays, Entry
 from herald_jax.pool.wire import entry_from_bytes, entry_to_bytes
 
 Progress = Callable[[str, int, int], None]
@@ -114,6 +119,7 @@ class Audit:
                 if name in budget
                 else [],
                 "oracle": GENERATORS[name].oracle,
+                **({"longest": self._pool.longest.candidates} if name == "stored" else {}),
                 "reads": fields.generator_fields(
                     GENERATORS[name], setup.corpus, most, setup.widths
                 ),
@@ -208,7 +214,7 @@ class Audit:
 
         for number, section in self._load(left):
             arrays, meta = SectionAudit(self._setup, section, self._search_progress).run(advance)
-            self._pool.store.put(section_name(number), self._key, arrays, meta)
+            self._put(number, arrays, meta)
         self._progress("auditing", total, total)
         self._share_results()
 
@@ -239,7 +245,11 @@ class Audit:
             parts = peers.gather(b"" if mine is None else entry_to_bytes(mine))
             if self._result(number) is None:
                 arrays, meta = entry_from_bytes(parts[holder])
-                self._pool.store.put(section_name(number), self._key, arrays, meta)
+                self._put(number, arrays, meta)
+
+    def _put(self, number: int, arrays: Arrays, meta: dict[str, Any]) -> None:
+        key = section_key(self._key, number)
+        self._pool.store.put(section_name(number), key, arrays, meta)
 
     def _search_progress(self, name: str, done: int, of: int) -> None:
         """Searches of one section; shown where it is the only one, since then they are the wait."""
@@ -247,7 +257,8 @@ class Audit:
             self._progress(f"candidates ({name})", done, of)
 
     def _result(self, number: int, *, check: bool = False) -> Entry | None:
-        return self._pool.store.get(section_name(number), self._key, check=check)
+        key = section_key(self._key, number)
+        return self._pool.store.get(section_name(number), key, check=check)
 
     def _described(self) -> dict[str, Any]:
         """What the report says of its settings and inputs."""

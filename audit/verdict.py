@@ -280,6 +280,10 @@ def gaps(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> list[str]:
             found.append(
                 f"{quantity(rows, 'trajectory', 'trajectories')} set aside ({words(reason)})."
             )
+    if (report.get("corpus") or {}).get("passages") == 0:
+        found.append("the corpus has no passages, so that no citation is one of it.")
+    if ((report.get("generators") or {}).get("stored") or {}).get("longest") == 0:
+        found.append("generator stored: no trajectory logs `candidates`.")
     skipped = report.get("skipped") or []
     if skipped:
         found.append(f"{quantity(len(skipped), 'fault')} in the input, on lines that were skipped.")

@@ -1,4 +1,4 @@
-"""Run one `herald` command as several processes of this machine that share the work.
+"""Run one `herald audit` as several processes of this machine that share the work.
 
     scripts/launch.py 4 audit logs/ --out nightly
 
@@ -22,10 +22,10 @@ def main() -> int:
         epilog="example: scripts/launch.py 4 audit logs/ --out nightly",
     )
     parser.add_argument("processes", type=int, help="how many processes")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="a herald command: audit ...")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="audit ..., as herald takes it")
     options = parser.parse_args()
-    if options.processes < 1 or not options.command:
-        parser.error("give a number of processes and a command")
+    if options.processes < 1 or options.command[:1] != ["audit"]:
+        parser.error("give a number of processes and an audit: 4 audit logs/")
     address = f"127.0.0.1:{free_port()}"
     running = [
         start(options.command, f"{address}/{index}/{options.processes}", index)
@@ -74,8 +74,21 @@ def wait(running: list[subprocess.Popen[str]]) -> int:
             left.remove(process)
             if code:
                 stop(left, signal.SIGTERM)
-                return code
+                return failed(running.index(process), code)
     return 0
+
+
+def failed(index: int, code: int) -> int:
+    """Say of a process that was killed what a shell would say; the exit code of all."""
+    if code > 0:
+        return code
+    name = signal.Signals(-code).name
+    print(
+        f"launch: process {index} was ended by {name} and the others were stopped; "
+        "the same command goes on with what is in its work folder",
+        file=sys.stderr,
+    )
+    return 128 - code
 
 
 def stop(running: list[subprocess.Popen[str]], received: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from herald_jax.cli.console import say, show
+from herald_jax.cli.folders import check_folder, folder_name
 
 if TYPE_CHECKING:
     from herald_jax.pool.find import PoolFiles
@@ -67,13 +68,15 @@ def audit(
         Path | None,
         typer.Option("--manifest", "-m", metavar="TOML", help="Settings; see `herald manifest`."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where reports go.")] = (
-        Path("herald-report")
-    ),
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Where reports go.", parser=folder_name),
+    ] = Path("herald-report"),
     work: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
+            parser=folder_name,
             help="Keep encoded rows and partial results here, for other audits of the same logs. "
             "Otherwise large audits keep them in OUT/work until they are done.",
             show_default=False,
@@ -109,6 +112,8 @@ def audit(
 
     named = {"trajectories": trajectories, "corpus": corpus, "oracle": oracle}
     check_command_line(logs, named, out)
+    if work is not None:
+        check_folder("--work", work)
     settings = load_manifest(manifest) if manifest else Manifest()
     conditions = [parse_condition(text, settings) for text in fail_on or []]
 
@@ -178,8 +183,9 @@ def check_command_line(
         raise typer.BadParameter(
             f"give LOGS, or {', '.join(missing)}" + (f" beside {', '.join(given)}" if given else "")
         )
-    if out.exists() and not out.is_dir():
-        raise typer.BadParameter(f"--out {out} is a file; name a folder")
+    if logs and not all(logs):
+        raise typer.BadParameter("one of LOGS is an empty name")
+    check_folder("--out", out)
 
 
 def find_sources(logs: list[str] | None, named: dict[str, list[str] | None]) -> "PoolFiles":

@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 import msgspec
 
 from herald_jax.data.regular import require_regular
-from herald_jax.types import Fault, InputError
+from herald_jax.types import Fault, HeraldError, InputError
 
 ENDINGS = (".jsonl", ".parquet")
 
@@ -141,5 +141,7 @@ def _remote(path: Path | str) -> tuple[Any, str]:
     try:
         system, name = fsspec.core.url_to_fs(str(path))
     except (ImportError, ValueError) as error:
-        raise OSError(f"{path}: {error}") from error
+        raise HeraldError(
+            f"{path}: {error}; check the address, or install with pip what fsspec names for it"
+        ) from error
     return system, name

@@ -22,6 +22,8 @@ from herald_jax.types import Fault
 
 # Hashes that are compared at once.
 MOST_ROWS = 1 << 21
+# Characters that two texts may have in common before what differs is out of sight.
+SHOWN_ALIKE = 40
 Place = tuple[int, int]  # number of the file, line in it
 Read = Callable[[Sequence[Place]], dict[Place, Trajectory]]
 Hashes = NDArray[np.uint64]
@@ -159,9 +161,19 @@ def _clashes(rows: NDArray[Any], names: Sequence[str], read: Read) -> Iterator[C
         first = first_of_question.setdefault(record.question_id, place)
         text = records[first].question
         if text != record.question:
-            expected = f"the text of this question at {where(first)}, {shown(text)}"
+            meant = shown(apart(text, record.question))
+            expected = f"the text of this question at {where(first)}, {meant}"
             remedy = "give different questions different question_ids, or one text"
-            report("question", "question_disagrees", expected, shown(record.question), remedy)
+            other = shown(apart(record.question, text))
+            report("question", "question_disagrees", expected, other, remedy)
         if faults:
             reason = ("", *REASONS)[reasons[place]]
             yield Clash(place[0], place[1], record.question_id, reason, faults)
+
+
+def apart(text: str, other: str) -> str:
+    """A text from shortly before where it differs from another, so that the difference is seen."""
+    same = next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
+    if same is None:
+        same = min(len(text), len(other))
+    return text if same <= SHOWN_ALIKE else f"…{text[same - SHOWN_ALIKE // 2 :]}"

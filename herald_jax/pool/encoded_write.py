@@ -40,6 +40,7 @@ from herald_jax.search import CorpusIndex
 from herald_jax.types import Fault, InputError
 
 _WORK = "work"
+_UNKEPT = "make room, or name a folder with room: --work, which also keeps what was finished"
 
 
 def write_encoded(
@@ -88,7 +89,7 @@ def write_encoded(
             assume_no_citations=assume_no_citations,
             skip_bad_rows=skip_bad_rows,
             make_index=make_index,
-            store=store or Folder(draft / _WORK, _ignore),
+            store=store or Folder(draft / _WORK, _ignore, remedy=_UNKEPT),
             progress=draw,
         )
         parts = _write_rows(draft, pool, form, draw)

@@ -172,7 +172,9 @@ def _finished(number: int, store: Store, key: str) -> FileRows | None:
     if entry is None:
         return None
     summary = msgspec.convert(entry.meta["summary"], FileSummary)
-    entries = [store.get(_chunk(number, at), key, check=True) for at in range(summary.chunks)]
+    entries = [
+        store.get(_chunk(number, at), f"{key}/{at}", check=True) for at in range(summary.chunks)
+    ]
     whole = [entry for entry in entries if entry is not None]
     return FileRows(number, summary, whole) if len(whole) == summary.chunks else None
 
@@ -198,7 +200,7 @@ def _read(
             "question": np.ascontiguousarray(rows.question),
             **identities(chunk),
         }
-        store.put(_chunk(number, summary.chunks), key, arrays, {})
+        store.put(_chunk(number, summary.chunks), f"{key}/{summary.chunks}", arrays, {})
         summary.chunks += 1
         summary.models.append(chunk.models)
         summary.pools.append(chunk.pools)

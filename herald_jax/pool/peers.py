@@ -4,6 +4,7 @@ All processes run the same program and call these functions together, in the sam
 travel as arrays of one length, that of the longest part; how long each is goes ahead.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from herald_jax.types import HeraldError
 
 AUTO = "auto"
+_ADDRESS = re.compile(r"(?P<address>\S+:(?P<port>\d{1,5}))/(?P<index>\d+)/(?P<count>\d+)")
 _LONGEST = 2**31 - 1  # lengths travel as int32
 
 
@@ -105,18 +107,25 @@ def connect(where: str) -> Distributed:
     Raises:
         HeraldError: the others cannot be found.
     """
-    try:
-        if where == AUTO:
-            jax.distributed.initialize()
-        else:
-            address, index, count = where.rsplit("/", 2)
-            jax.distributed.initialize(
-                address, int(count), int(index), cluster_detection_method="deactivate"
-            )
-    except (ValueError, RuntimeError) as error:
+    told = _ADDRESS.fullmatch(where)
+    if where != AUTO and not (
+        told and 0 < int(told["port"]) < 1 << 16 and int(told["index"]) < int(told["count"])
+    ):
         raise HeraldError(
-            f"--distributed {where}: {error}; use auto on a cluster that JAX knows, "
-            "or HOST:PORT/INDEX/COUNT, for example 10.0.0.1:1234/0/4"
+            f"--distributed {where}: expected auto, or HOST:PORT/INDEX/COUNT with INDEX from 0 to "
+            "COUNT - 1, for example 10.0.0.1:1234/0/4"
+        )
+    try:
+        if told:
+            address, index, count = told["address"], int(told["index"]), int(told["count"])
+            jax.distributed.initialize(address, count, index, cluster_detection_method="deactivate")
+        else:
+            jax.distributed.initialize()
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).strip().rstrip(".")
+        raise HeraldError(
+            f"--distributed {where}: {reason}; on a machine that is no cluster JAX knows, "
+            "use HOST:PORT/INDEX/COUNT, or scripts/launch.py"
         ) from error
     return Distributed()
 

@@ -18,6 +18,12 @@ from herald_jax.types import HeraldError
 # Entries of other files or settings that are told by name.
 SHOWN_FOREIGN = 5
 
+# What a user can do when a folder that outlives the process cannot be written.
+KEPT = (
+    "what was finished is kept: make room and run the same command again, "
+    "or name another work folder"
+)
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -102,9 +108,10 @@ class _Kept:
 class Folder:
     """A store in a folder; what cannot be used is refused by name through `say`."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None], *, remedy: str = KEPT) -> None:
         self.folder = folder
         self._say = say
+        self._remedy = remedy
         self._usable: dict[str, ArraysFile] = {}
         self._foreign = 0
 
@@ -119,9 +126,7 @@ class Folder:
             write_arrays(self._path(name), arrays, {**meta, "key": key})
         except OSError as error:
             raise HeraldError(
-                f"{self._path(name)}: cannot be written ({error.strerror or error}); "
-                "what was finished is kept: make room and run the same command again, "
-                "or name another work folder"
+                f"{self._path(name)}: cannot be written ({error.strerror or error}); {self._remedy}"
             ) from error
         self._usable[name] = ArraysFile(self._path(name))
 

@@ -9,7 +9,7 @@ from scale import many_files
 from herald_jax.data.sources import expand, identity
 from herald_jax.pool.find import find_pool_files, sort_files
 from herald_jax.pool.load import load_pool
-from herald_jax.types import InputError
+from herald_jax.types import HeraldError, InputError
 
 
 @pytest.fixture
@@ -53,9 +53,11 @@ def test_a_remote_file_that_is_not_there(both) -> None:
 
 
 def test_a_scheme_that_nobody_knows(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        load_pool(["nowhere://x/t.jsonl"], [tmp_path], [tmp_path])
-    assert "nowhere" in str(caught.value)
+    for paths in (["nowhere://x/t.jsonl"], ["nowhere://x/*.jsonl"]):
+        with pytest.raises(HeraldError, match=r"nowhere://x/.*; check the address"):
+            load_pool(paths, [tmp_path], [tmp_path])
+    with pytest.raises(HeraldError, match="check the address"):
+        find_pool_files("nowhere://x")
 
 
 def test_identity_tells_a_changed_file(both) -> None:

@@ -162,3 +162,14 @@ def test_an_unreadable_file_keeps_what_was_done(pool, first, tmp_path):
     opened.write_text("")
     many_files.finish(many_files.start(code, copy, tmp_path / "out", *work))
     assert opened.read_text().split() == [str(bad)]
+
+
+@pytest.mark.parametrize("kind", ["rows-{:05d}-00000", "section-{:05d}"])
+def test_an_entry_in_the_place_of_another_is_named_and_not_used(pool, first, tmp_path, kind):
+    names = [f"{kind.format(at)}.arrays" for at in (0, 1)]
+
+    def swap(own: Path) -> None:
+        shutil.copy(own / names[1], own / names[0])
+
+    said, _ = again(pool, first, tmp_path, swap)
+    assert f"{tmp_path / 'work' / names[0]}: made from other files or settings" in said
