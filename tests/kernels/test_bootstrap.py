@@ -23,16 +23,17 @@ RNG = np.random.default_rng(20)
 WAYS = ("indices", "batches", "tiles", "values")
 
 
-def force(way, monkeypatch):
-    """Makes one way serve any number of clusters."""
+def force(way, monkeypatch, tile=2):
+    """Makes one way serve any number of clusters; `tile` of them in a tile, at the most."""
     if way == "values":
         monkeypatch.setattr(plan, "FEW_FROM", 0)
         monkeypatch.setattr(plan, "CLUSTERS_A_VALUE", 1)
     if way in ("batches", "tiles"):
         monkeypatch.setattr(resample, "INDICES", 0)
         monkeypatch.setattr(resample, "ROOM", 0.5)
+        monkeypatch.setattr(resample, "REDRAWN_A_CALL", 2048)  # as most are
     if way == "tiles":
-        monkeypatch.setattr(resample, "TILE", 2)
+        monkeypatch.setattr(resample, "TILE", tile)
 
 
 def columns(n, count=4):
@@ -245,9 +246,7 @@ def test_coverage_of_the_mean_and_of_a_ratio(way, monkeypatch):
     Percentile intervals of skewed data cover a little less than their level at this size; 0.925 is
     allowed for. The binomial band of 300 trials around [0.925, 0.95] at 1e-4 is [0.86, 0.99].
     """
-    force(way, monkeypatch)
-    if way == "tiles":
-        monkeypatch.setattr(resample, "TILE", 40)
+    force(way, monkeypatch, tile=40)
     trials, n = 300, 80
     covered = np.zeros(2)
     for trial in range(trials):
@@ -277,7 +276,7 @@ def test_standard_error_of_a_mean(n):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_cluster_that_differs(way, weighted, monkeypatch):
-    force(way, monkeypatch)
+    force(way, monkeypatch, tile=25)
     n, replicates = 50, 2000
     x = np.zeros((n, 1))
     x[7] = 1.0
@@ -293,7 +292,7 @@ def test_one_cluster_that_differs(way, weighted, monkeypatch):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scale", [1e-300, 1e-8, 1.0, 1e200])
 def test_magnitudes_change_nothing_but_the_unit(way, scale, monkeypatch):
-    force(way, monkeypatch)
+    force(way, monkeypatch, tile=20)
     x = RNG.integers(-40, 40, (60, 2)).astype(np.float64)
     plain = bootstrap_replicates(x, None, seed=4, replicates=50)
     for factor in (2.0 ** round(math.log2(scale)), scale):
