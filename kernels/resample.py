@@ -31,7 +31,7 @@ TILE = 2**14 - SPARE
 ROOM = 4.0  # standard deviations of the draws that are missing: one batch in 15,000 is drawn again
 COUNTS = 12  # thresholds of a Poisson law of rate 1 or less: P(X > 12) is below 2^-33
 COUNTS_A_CALL = 2**22
-REDRAWN_A_CALL = 32
+REDRAWN = 32  # replicates of the call that draws some of them again, at the least
 
 
 # Three steps, each a program of its own: within a larger one XLA on CPU works out what a step
@@ -238,8 +238,8 @@ class _Tiles:
         sums = np.asarray(counted_sums(digits, counts, places))
         again = np.flatnonzero(~np.asarray(valid))
         if len(again):
-            # Few; padded with themselves, so that one program serves any number.
-            padded = np.resize(again, -(-len(again) // REDRAWN_A_CALL) * REDRAWN_A_CALL)
+            # Few; padded with themselves, so that mostly one program serves any number.
+            padded = np.resize(again, max(REDRAWN, 1 << (len(again) - 1).bit_length()))
             redrawn = self._tile(digits, tile, draws[padded], replicate[padded], attempt + 1)
             sums = sums.copy()
             sums[:, again] = redrawn[:, : len(again)]

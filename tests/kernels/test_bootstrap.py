@@ -31,7 +31,6 @@ def force(way, monkeypatch, tile=2):
     if way in ("batches", "tiles"):
         monkeypatch.setattr(resample, "INDICES", 0)
         monkeypatch.setattr(resample, "ROOM", 0.5)
-        monkeypatch.setattr(resample, "REDRAWN_A_CALL", 2048)  # as most are
     if way == "tiles":
         monkeypatch.setattr(resample, "TILE", tile)
 

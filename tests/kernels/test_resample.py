@@ -22,7 +22,6 @@ def small(monkeypatch):
     """Poisson batches for the fewest rows, nearly half of which are too large or too small."""
     monkeypatch.setattr(resample, "INDICES", 0)
     monkeypatch.setattr(resample, "ROOM", 0.2)
-    monkeypatch.setattr(resample, "REDRAWN_A_CALL", 2048)
 
 
 def counts(n, *, seed=3, replicates=20_000, block=None, rows=None):
