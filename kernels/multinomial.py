@@ -65,15 +65,15 @@ def batches(times: np.ndarray) -> Batches:
     """
     n = int(times.sum())
     rates = batch_rates(n)
-    # Multiples of 4, at most eight sizes an octave: each compiles a program.
-    step = max(4, 1 << max(0, len(times).bit_length() - 4))
+    # Multiples of 4, at most four sizes an octave: each compiles a program.
+    step = max(4, 1 << max(0, len(times).bit_length() - 3))
     padded = -(-len(times) // step) * step
     multiples = np.zeros(padded)
     multiples[: len(times)] = times
     tables = poisson_tables((rates[:, None] * multiples / n).ravel())
     # A search may look as far behind the end of a table as the largest is long.
     largest = tables.size.reshape(len(rates), padded).max(axis=1)
-    length = max(1 << 12, 1 << (len(tables.last) + 2 * int(largest.max())).bit_length())
+    length = 1 << 2 * max(6, ((len(tables.last) + 2 * int(largest.max())).bit_length() + 1) // 2)
     unused = RATES - len(rates)
 
     def by_rate(values: np.ndarray) -> jax.Array:
