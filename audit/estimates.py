@@ -4,6 +4,8 @@ The sampling unit is the question (SPEC section 7). Every estimate of a table co
 clusters and the same bootstrap draws.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,21 +69,21 @@ class Estimator:
         if len(seen) == 0:
             return [EMPTY] * len(columns)
         rows = of_column[seen].astype(np.float64)
-        at = np.ix_(np.array(columns), seen)
-        successes = tally.successes[at].T.astype(np.float64)
-        totals = tally.totals[at].T / self.scale
-        both = np.concatenate([successes, totals], axis=1)
+        parts = ((tally.successes, 1.0), (tally.totals, self.scale))
+        sums = [(table[column], unit) for table, unit in parts for column in columns]
+        both, which = distinct_columns(sums, seen)
         by_row = self.statistics.weighting == "row"
         if not by_row:
-            both = both / rows[:, None]
+            both /= rows[:, None]
         weights = rows if by_row else None
         # Rounded once: the very number at which an interval without spread has both its ends.
-        points = point_estimates(both, weights)
-        intervals = self._intervals(both, weights)
+        points = point_estimates(both, weights)[which]
+        of_distinct = self._intervals(both, weights)
+        intervals = [of_distinct[at] for at in which]
         half, level = len(columns), self.statistics.level
         out = []
         for i, column in enumerate(columns):
-            any_success = int(np.count_nonzero(successes[:, i]))
+            any_success = int(np.count_nonzero(tally.successes[column, seen]))
             out.append(
                 {
                     "rows": int(rows.sum()),
@@ -110,3 +112,31 @@ class Estimator:
             level=self.statistics.level,
         )
         return [[float(low), float(high)] for low, high in ends]
+
+
+def distinct_columns(
+    columns: Sequence[tuple[npt.NDArray[np.integer[Any]], float]], seen: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.float64], list[int]]:
+    """Columns of numbers, those that are equal once: many contracts have the same sums.
+
+    Args:
+        columns: D columns of integers [g], each with its units per 1.
+        seen: int [n], the questions that count.
+
+    Returns:
+        float64 [n, U], and for each of the D columns which of the U it is.
+    """
+    numbers: dict[tuple[float, str, bytes], int] = {}
+    kept: list[tuple[npt.NDArray[np.integer[Any]], float]] = []
+    which = []
+    for values, unit in columns:
+        part = np.ascontiguousarray(values[seen])
+        key = (unit, part.dtype.str, hashlib.sha256(part.data).digest())
+        if key not in numbers:
+            numbers[key] = len(kept)
+            kept.append((values, unit))
+        which.append(numbers[key])
+    out = np.empty((len(seen), len(kept)), order="F")
+    for at, (values, unit) in enumerate(kept):
+        np.divide(values[seen], unit, out=out[:, at])
+    return out, which
