@@ -1,7 +1,7 @@
 """From sums per question to the cells of a report: rates, means, intervals, exact bounds.
 
 The sampling unit is the question (SPEC section 7). Every estimate of a table comes from the same
-clusters and the same bootstrap draws.
+clusters; each is given its own interval, and columns need not share draws.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Estimator:
     def cells(self, tally: Tally) -> list[Cell]:
         """One cell for each column of a tally; columns without a question are `questions: 0`."""
         cells: list[Cell] = [EMPTY] * len(tally.successes)
-        # Columns that saw the same rows share their clusters and so their draws: all of them,
+        # Columns that saw the same rows share their clusters: all of them,
         # unless some margins were not finite.
         alike: dict[bytes, list[int]] = {}
         for column in range(len(cells)):
