@@ -13,7 +13,7 @@ Python goes.
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def measure(n: int, sample: int, rounds: int) -> list[Row]:
     for name, way in peers.items():
         if way(answers[:sample], golds[:sample]) != ours:
             sys.exit(f"{name} scores a pair otherwise")
-        ways[name] = lambda way=way: way(answers[:sample], golds[:sample])  # type: ignore[misc]
+        ways[name] = partial(way, answers[:sample], golds[:sample])
     spent = turns(ways, rounds)
     for name in peers:
         spent[name] = [taken * n / sample for taken in spent[name]]

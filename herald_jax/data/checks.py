@@ -185,6 +185,7 @@ def convert_all(objects: list[Any], kind: type[R]) -> list[R] | None:
 
     Integer ids in the objects become text.
     """
+    # A type made as the program runs, which msgspec takes and mypy cannot know.
     records = list[kind]  # type: ignore[valid-type]
     try:
         return msgspec.convert(objects, records)

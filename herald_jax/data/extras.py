@@ -12,6 +12,7 @@ def require_tfds() -> ModuleType:
         HeraldError: one of them is not installed.
     """
     try:
+        # Only whether it is there: TensorFlow Datasets imports it where it is needed.
         import array_record.python.array_record_module  # noqa: F401
         import tensorflow_datasets
     except ImportError as error:

@@ -81,6 +81,8 @@ def _strict(kind: Kind, extras: dict[Kind, set[str]]) -> Kind:
     )
 
 
+# Types are put together here from annotations as values: `Union[...]`, since `|` has no operands to
+# write down, and `list[...]` of what a call gives, which mypy cannot read.
 def _strict_type(annotation: Any, extras: dict[Kind, set[str]]) -> Any:
     if get_origin(annotation) is Annotated:
         is_id = any((meta.extra or {}).get("reads") == "id" for meta in annotation.__metadata__)

@@ -65,6 +65,7 @@ class Section:
     """Base of the sections: applies each field's rule, then the checks across fields."""
 
     def __post_init__(self) -> None:
+        # Every section is a dataclass; the base class, which mypy sees, is none.
         rules = {item.name: item.metadata["rule"] for item in fields(self)}  # type: ignore[arg-type]
         try:
             values = read_all({name: (rules[name], getattr(self, name)) for name in rules})

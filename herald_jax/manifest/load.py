@@ -96,6 +96,7 @@ def read_table(
             )
         )
         return None
+    # Every section is a dataclass; the base class, which mypy sees, is none.
     known = tuple(item.name for item in fields(kind))  # type: ignore[arg-type]
     unknown = [name for name in table if name not in known]
     problems.extend(unknown_key(name, key, known) for name in unknown)
