@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from known_faults import arrays, grouping, imports, metrics, retrieval, statistics
+from known_faults import (
+    arrays,
+    credit,
+    grouping,
+    imports,
+    losses,
+    metrics,
+    retrieval,
+    statistics,
+)
 from known_faults.cases import FOLDER, Case, files, kind_of, load
 
 Check = Callable[[Case, Path], None]
@@ -39,7 +48,10 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "exact-inference": (statistics.exact_bounds, statistics.successes_and_what_is_not_finite),
     "grpo-grouping": (grouping.advantages_in_any_order,),
     "grpo-zero-spread": (grouping.groups_without_spread,),
-    "grpo-missing-reward": (grouping.members_without_a_reward,),
+    "grpo-missing-reward": (grouping.members_without_a_reward, grouping.malformed_returns),
+    "masked-loss": (losses.masked_tokens_and_means,),
+    "clip-and-kl": (losses.clips_and_kl,),
+    "tool-credit": (credit.step_advantages, credit.credit_of_searches),
 }
 
 NOT_CONCERNED = {
@@ -48,10 +60,7 @@ NOT_CONCERNED = {
     "citation-syntax": "an audit reads citations as ids; no marker in a text is parsed yet",
     "noninferiority-gate": "no two policies are compared yet",
     "checkpoint-resume": "nothing is trained yet, so nothing is resumed",
-    "clip-and-kl": "there is no policy loss yet",
-    "masked-loss": "there is no policy loss yet",
     "token-alignment": "there are no tokens of a policy yet",
-    "tool-credit": "there is no credit by token or by search yet",
 }
 
 

@@ -1,4 +1,5 @@
 import math
+import statistics
 from functools import partial
 
 import jax
@@ -11,7 +12,16 @@ from hypothesis import strategies as st
 from reference import signal as reference
 
 from herald_jax.kernels import groups
-from herald_jax.kernels.groups import advantages_by_question, group_advantages, signal
+from herald_jax.kernels.groups import (
+    advantages_by_question,
+    batch_advantages,
+    combine_rewards,
+    group_advantages,
+    is_flat,
+    signal,
+    signals,
+    usable,
+)
 
 RNG = np.random.default_rng(4)
 REWARD = st.sampled_from([0.0, 0.1, 0.3, 1.0, -0.4, 2.35]) | st.floats(-4, 4, width=32)
@@ -239,6 +249,174 @@ def test_signal_sees_members_only():
     assert [int(x) for x in (found.rows, found.holding, found.constant)] == [0, 0, 1]
     nobody = signal(rewards, np.ones(3, bool), np.zeros(3, bool), weight=1.0)
     assert [leaf.item() for leaf in jax.tree.leaves(nobody)] == [0] * 6
+
+
+_batched = jax.jit(batch_advantages, static_argnames="scale")
+
+
+def test_batch_scale_by_hand():
+    # Groups 1, 0 and 3, 2 and flat 1, 1: centred +-1/2, +-1/2, 0. All six have mean 4/3 and squares
+    # 1/9, 16/9, 25/9, 4/9, 1/9, 1/9 = 48/9 over n - 1 = 5: variance 16/15.
+    rewards = np.float32([[1, 0], [3, 2], [1, 1]])
+    found = _batched(rewards, np.ones((3, 2), bool), scale="batch")
+    half = 0.5 / (math.sqrt(16 / 15) + 1e-6)
+    np.testing.assert_allclose(found, [[half, -half], [half, -half], [0, 0]], rtol=1e-6)
+
+
+def plain_batch(groups):
+    """Advantages under the scale "batch" of lists of rewards, one member at a time."""
+    everyone = [r for group in groups for r in group]
+    sd = statistics.stdev(everyone) if len(everyone) > 1 else 0.0
+    out = []
+    for group in groups:
+        flat = len(group) < 2 or max(group) - min(group) <= 1e-6
+        mean = math.fsum(group) / max(len(group), 1)
+        out.append([0.0 if flat else (r - mean) / (sd + 1e-6) for r in group])
+    return out
+
+
+def test_batch_scale_against_the_reference_masked_or_filtered():
+    for _ in range(20):
+        rewards = RNG.normal(5, 1, (7, 5)).round(2).astype(np.float32)
+        rewards[2] = 5.5
+        mask = RNG.random((7, 5)) < 0.7
+        mask[4] = False
+        dirty = np.where(mask, rewards, RNG.choice([math.nan, math.inf], rewards.shape))
+        found = np.asarray(_batched(dirty.astype(np.float32), mask, scale="batch"))
+        assert not found[~mask].any()
+        groups_of = [row[on].tolist() for row, on in zip(rewards, mask, strict=True)]
+        for row, on, right in zip(found, mask, plain_batch(groups_of), strict=True):
+            np.testing.assert_allclose(row[on], right, atol=1e-4)
+        eager = batch_advantages(dirty.astype(np.float32), mask, scale="batch")
+        np.testing.assert_allclose(eager, found, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["sd", "none"])
+def test_other_scales_of_a_batch_are_those_of_its_groups(scale):
+    rewards, mask = RNG.normal(size=(6, 4)).astype(np.float32), RNG.random((6, 4)) < 0.8
+    found = np.asarray(_batched(rewards, mask, scale=scale))
+    for row in range(6):
+        np.testing.assert_allclose(found[row], one(rewards[row], mask[row], scale=scale), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["sd", "none", "batch"])
+def test_batches_without_signal_give_zero_and_no_gradient(scale):
+    @jax.jit
+    @jax.value_and_grad
+    def pushed(rewards, mask):
+        return jnp.sum(batch_advantages(rewards, mask, scale=scale) * 3.0)
+
+    for rewards, mask in (
+        (np.full((3, 4), 0.1, np.float32), np.ones((3, 4), bool)),
+        (np.full((3, 4), math.nan, np.float32), np.zeros((3, 4), bool)),
+        (np.float32([[0.5, math.inf]]), np.array([[True, False]])),
+        (np.zeros((0, 4), np.float32), np.zeros((0, 4), bool)),
+    ):
+        value, gradient = pushed(rewards, mask)
+        assert value == 0 and not np.asarray(gradient).any()
+
+
+def test_nan_of_a_member_shows_in_a_batch():
+    rewards = np.float32([[1, math.nan], [1, 0]])
+    assert np.isnan(_batched(rewards, np.ones((2, 2), bool), scale="batch")).all()
+
+
+def test_flat_groups():
+    on = np.ones(3, bool)
+    assert bool(is_flat(np.float32([0.1 + 0.2, 0.3, 0.3]), on))
+    assert not bool(is_flat(np.float32([0.3, 0.30001, 0.3]), on))
+    assert bool(is_flat(np.float32([0.3, 0.30001, 0.3]), on, spread=1e-4))
+    assert bool(is_flat(np.float32([0.3, 9, math.nan]), np.array([1, 0, 0], bool)))
+    assert bool(is_flat(np.float32([math.nan] * 3), ~on))
+    assert not bool(is_flat(np.float32([0.3, math.nan, 0.3]), on))
+
+
+def plain_sum(values, weights):
+    known = [w * v for v, w in zip(values, weights, strict=True) if not math.isnan(v)]
+    return math.fsum(known) if known else math.nan
+
+
+def test_rewards_of_several_functions():
+    # Both known: 1 + 0.5 * 0.5; one of them unknown: the other; none known: unknown.
+    values = np.float32([[1, math.nan, 0.5, math.nan], [0.5, 1, math.nan, math.nan]])
+    found = combine_rewards(values, np.float32([1, 0.5]))
+    np.testing.assert_array_equal(found, [1.25, 0.5, 0.5, math.nan])
+    values = RNG.normal(size=(3, 50)).astype(np.float32)
+    values[RNG.random(values.shape) < 0.5] = math.nan
+    weights = np.float32([1, -0.25, 2])
+    right = [plain_sum(values[:, b].tolist(), weights.tolist()) for b in range(50)]
+    assert np.isnan(right).any()
+    np.testing.assert_allclose(jax.jit(combine_rewards)(values, weights), right, atol=1e-5)
+    assert np.isnan(combine_rewards(values[:0], weights[:0])).all()
+
+
+def test_members_are_scored_and_trainable():
+    rewards = np.float32([[1, math.nan, 0, 0.5]])
+    mask = usable(rewards, np.int32([[3, 4, 0, 1]]))
+    assert mask.tolist() == [[True, False, False, True]]
+    # 1 and 0.5: mean 3/4, sd sqrt(1/8).
+    half = 0.25 / (math.sqrt(1 / 8) + 1e-6)
+    np.testing.assert_allclose(
+        _batched(rewards, np.asarray(mask)), [[half, 0, 0, -half]], rtol=1e-6
+    )
+
+
+def detectors_of_a_batch():
+    rewards = RNG.normal(0.8, 0.6, (40, 6)).round(3).astype(np.float32)
+    rewards[:10] = rewards[:10, :1]
+    bits = RNG.random((3, 40, 6)) < np.array([0.05, 0.4, 2.0])[:, None, None]
+    bits[1, ::7] = True
+    return rewards, bits, np.float32([0.5, 1.6, 1.0])
+
+
+@pytest.mark.parametrize("scale", ["sd", "none"])
+def test_signals_of_all_detectors(scale):
+    rewards, bits, weights = detectors_of_a_batch()
+    mask = np.ones((40, 6), bool)
+    without = np.broadcast_to(rewards, bits.shape)
+    found = jax.jit(partial(signals, scale=scale))(without, bits, mask, weights)
+    for d in range(3):
+        each = jax.vmap(partial(signal, weight=weights[d], scale=scale))(rewards, bits[d], mask)
+        for one_leaf, leaf in zip(jax.tree.leaves(each), jax.tree.leaves(found), strict=True):
+            np.testing.assert_allclose(leaf[d], one_leaf.sum(axis=0), rtol=1e-5)
+        if scale == "sd":
+            rows = zip(rewards.tolist(), bits[d].tolist(), strict=True)
+            right = reference.signal(rows, penalty=float(weights[d]))
+            assert int(found.changed[d]) == right["changed"]
+            assert int(found.unchanged[d]) == right["unchanged"]
+    assert int(found.constant[2]) == 40 and int(found.changed[2]) == 0
+
+
+def test_signals_under_the_batch_scale():
+    rewards, bits, weights = detectors_of_a_batch()
+    mask = RNG.random((40, 6)) < 0.9
+    without = np.broadcast_to(rewards, bits.shape)
+    found = jax.jit(partial(signals, scale="batch"))(without, bits, mask, weights)
+    same = jax.jit(signals)(without, bits, mask, weights)
+    for name in ("groups", "rows", "holding", "constant", "mean_square"):
+        np.testing.assert_allclose(getattr(found, name), getattr(same, name), rtol=1e-6)
+    for d in range(3):
+        changed = 0
+        before, after = (
+            plain_batch([row[on].tolist() for row, on in zip(table, mask, strict=True)])
+            for table in (rewards, rewards - weights[d] * bits[d])
+        )
+        for one_group, other in zip(before, after, strict=True):
+            changed += any(abs(a - b) > 1e-6 for a, b in zip(one_group, other, strict=True))
+        assert int(found.changed[d]) == (changed if d < 2 else 0)
+    # The common sd reaches groups in which the detector is constant, if rewards differ there.
+    assert int(found.changed[1]) > int(same.changed[1])
+
+
+def test_rewards_as_paid_less_the_penalty():
+    # Paid 1 - 0.5, 0: the detector makes the difference smaller. Without it the group has 1, 0.
+    paid, bits = np.float32([[0.5, 0.0]]), np.array([[[True, False]]])
+    weights = np.float32([0.5])
+    without = paid[None] + weights[:, None, None] * bits.astype(np.float32)
+    found = jax.jit(partial(signals, scale="none"))(without, bits, np.ones((1, 2), bool), weights)
+    assert [int(x[0]) for x in (found.rows, found.changed, found.unchanged)] == [1, 1, 0]
+    # With sd both give +-0.7071 but for eps / sd.
+    assert found.mean_square.tolist() == [0.0625]
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])

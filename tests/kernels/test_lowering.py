@@ -18,6 +18,7 @@ from herald_jax.kernels import (
     admission,
     bm25,
     cancellation,
+    credit_checks,
     detectors,
     draws,
     edits,
@@ -29,9 +30,11 @@ from herald_jax.kernels import (
     multinomial,
     offers,
     pairs,
+    policy_loss,
     postings,
     programs,
     resample,
+    retrieval_credit,
     rewards,
     sums,
     topk,
@@ -150,6 +153,10 @@ FREQUENCY = postings.term_frequency(TOKENS, OFFSETS, 3)
 BM25 = bm25.build_bm25(FREQUENCY)
 LEXICAL = lexical.build_lexical(FREQUENCY)
 
+# Tokens, searches and evidence nodes of a rollout; groups of a batch.
+T, Q, N, G = 24, 5, 4, 3
+KEY = jax.eval_shape(lambda: jax.random.key(0))
+
 ONE_ID = (state(), offer(), labels(()))
 A_LIST = (state(), offer(C), labels((C,)))
 OFFERED = (visible(), oracle(), ints())
@@ -160,6 +167,14 @@ LOWERED = {
     "cancellation.readmit": (
         cancellation.readmit,
         (floats(J, E, B), bits(E, B), flags(B), moved(E, B), STEPS, floats()),
+    ),
+    "credit_checks.order_reversals": (
+        credit_checks.order_reversals,
+        (floats(M), floats(M), bits(M)),
+    ),
+    "credit_checks.reach": (
+        credit_checks.reach,
+        (floats(M), ints(M), floats(M), bits(M), bits(M), bits()),
     ),
     "detectors.detect": (detectors.detect, (state(), bits(C), LIMITS)),
     "detectors.nonempty_final": (detectors.nonempty_final, (state(),)),
@@ -181,8 +196,19 @@ LOWERED = {
     ),
     "features.grounding": (features.grounding, (state(), bits(C), ints(), WEIGHTS)),
     "features.hacking_rate": (features.hacking_rate, (flags(), WEIGHTS)),
+    "groups.batch_advantages": (
+        partial(groups.batch_advantages, scale="batch"),
+        (floats(G, M), bits(G, M)),
+    ),
+    "groups.combine_rewards": (groups.combine_rewards, (floats(J, B), floats(J))),
     "groups.group_advantages": (groups.group_advantages, (floats(M), bits(M))),
+    "groups.is_flat": (groups.is_flat, (floats(M), bits(M))),
     "groups.signal": (partial(groups.signal, weight=1.2), (floats(M), bits(M), bits(M))),
+    "groups.signals": (
+        partial(groups.signals, scale="batch"),
+        (floats(D, G, M), bits(D, G, M), bits(G, M), floats(D)),
+    ),
+    "groups.usable": (groups.usable, (floats(B), ints(B))),
     "lexical.lexical_topk": (
         partial(lexical.lexical_topk, k=4),
         (LEXICAL, ints(B, 6), ints(B, R)),
@@ -208,6 +234,19 @@ LOWERED = {
     "offers.unretrieved_support": (partial(offers.unretrieved_support, width=K), OFFERED),
     "offers.unsupported": (partial(offers.unsupported, width=C), OFFERED),
     "pairs.judge_pair": (pairs.judge_pair, (bits(), flags(), moved(), RULE)),
+    "policy_loss.kl": (policy_loss.kl, (floats(T), floats(T), bits(T))),
+    "policy_loss.objective": (
+        partial(policy_loss.objective, clip_low=0.2, clip_high=0.28),
+        (floats(T), floats(T), floats(T), bits(T)),
+    ),
+    "policy_loss.token_advantages": (
+        policy_loss.token_advantages,
+        (floats(), bits(T), floats(Q), ints(T)),
+    ),
+    "policy_loss.token_weights": (
+        partial(policy_loss.token_weights, aggregation="row_mean"),
+        (bits(B, T),),
+    ),
     "postings.sum_postings": (postings.sum_postings, (BM25.postings, ints(B, 6))),
     "programs.admit": (
         partial(programs.admit, admit=admission.admitted, width=K),
@@ -268,6 +307,22 @@ LOWERED = {
         (words(32), words(32), words(resample.COUNTS), words()),
     ),
     "resample.stage_keys": (resample.stage_keys, (words(2), words(32), words())),
+    "retrieval_credit.answer_match": (retrieval_credit.answer_match, (bits(Q), bits(Q))),
+    "retrieval_credit.coverage": (
+        retrieval_credit.coverage,
+        (ints(Q, R), ints(N, S), bits(N, N), bits(N)),
+    ),
+    "retrieval_credit.events": (retrieval_credit.events, (floats(Q), bits(Q))),
+    "retrieval_credit.kept": (partial(retrieval_credit.kept, "no_flat"), (bits(G),)),
+    "retrieval_credit.local_credit": (
+        retrieval_credit.local_credit,
+        (floats(M, Q), bits(M, Q), ints(M, Q), ints(M, Q), bits(M)),
+    ),
+    "retrieval_credit.permute": (
+        retrieval_credit.permute,
+        (floats(M, Q), bits(M, Q), KEY),
+    ),
+    "retrieval_credit.scalar_bonus": (retrieval_credit.scalar_bonus, (floats(Q),)),
     "rewards.column": (partial(rewards.column, name="grounding"), (measured(B),)),
     "rewards.margin": (
         rewards.margin,
