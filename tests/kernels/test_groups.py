@@ -408,6 +408,15 @@ def test_signals_under_the_batch_scale():
     assert int(found.changed[1]) > int(same.changed[1])
 
 
+@pytest.mark.parametrize("scale", ["sd", "batch"])
+def test_a_detector_that_is_constant_over_the_batch_changes_nothing(scale):
+    # In float32 a shift by 1.6 changes what sets rewards so close together apart.
+    rewards = np.float32([[[0.5, 0.50001, 0.50003], [0.5, 0.50002, 0.5]]])
+    every = np.ones((1, 2, 3), bool)
+    found = jax.jit(partial(signals, scale=scale))(rewards, every, every[0], np.float32([1.6]))
+    assert [int(x[0]) for x in (found.constant, found.changed, found.unchanged)] == [2, 0, 2]
+
+
 def test_rewards_as_paid_less_the_penalty():
     # Paid 1 - 0.5, 0: the detector makes the difference smaller. Without it the group has 1, 0.
     paid, bits = np.float32([[0.5, 0.0]]), np.array([[[True, False]]])

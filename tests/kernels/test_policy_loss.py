@@ -168,6 +168,12 @@ def test_kl_and_its_gradient_against_the_reference():
     assert slope[0] != 0
 
 
+def test_kl_on_the_cap_has_the_whole_gradient():
+    at, on = floats([20.0]), np.ones(1, bool)
+    slope = jax.grad(lambda x: kl(x, at, on).sum())(np.zeros(1, np.float32))
+    np.testing.assert_allclose(slope, [1 - math.exp(20)], rtol=1e-5)
+
+
 def test_weights_by_hand():
     # Rows of 4, 1, 0 and 2 tokens: 7 tokens, 3 rows that have one.
     mask = np.zeros((4, 5), bool)

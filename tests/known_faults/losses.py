@@ -42,7 +42,7 @@ def masked_tokens_and_means(case: Case, folder: Path) -> None:
         weights = token_weights(mask, aggregation, given["L"])
         whole = loss(logp, mask, weights)
         np.testing.assert_allclose(whole, number(expected[name]), rtol=1e-5)
-        pieces = [loss(logp, mask, weights, np.array(rows)) for rows in given["micro"]]
+        pieces = [loss(logp, mask, weights, np.array(rows, int)) for rows in given["micro"]]
         np.testing.assert_allclose(sum(pieces), whole, rtol=1e-6)
     gradient = jax.grad(loss)(logp, mask, token_weights(mask, "token_mean"))
     right = [[number(value) for value in row] for row in expected["grad_token_mean_wrt_logp"]]
