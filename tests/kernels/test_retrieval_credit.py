@@ -128,7 +128,9 @@ def test_jit_equals_eager_and_vmap_equals_loop():
     retrieved = RNG.integers(-1, 6, (*shape,)).astype(np.int32)
     supports = RNG.integers(-1, 6, (4, 3, 2)).astype(np.int32)
     needs, nodes = RNG.random((4, 3, 3)) < 0.3, RNG.random((4, 3)) < 0.8
-    batched = jax.vmap(coverage)(retrieved, supports, needs, nodes)
+    batched = jax.jit(jax.vmap(coverage))(retrieved, supports, needs, nodes)
+    eager = coverage(retrieved[0], supports[0], needs[0], nodes[0])
+    np.testing.assert_array_equal(eager.cov_dep, batched.cov_dep[0])
     for row in range(4):
         one = measured(retrieved[row], supports[row], needs[row], nodes[row])
         np.testing.assert_array_equal(batched.cov[row], one.cov)
