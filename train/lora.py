@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from herald_jax.manifest.rules import Choice, Integer, Items, Number, Rule, RuleError, read_all
-from herald_jax.train.model import Decoder, Dense
+from herald_jax.train.model import Decoder, Dense, State
 from herald_jax.train.model_config import ModelConfigError
 
 ATTENTION, MLP = ("q", "k", "v", "o"), ("gate", "up", "down")
@@ -96,7 +96,7 @@ def add_lora(decoder: Decoder, config: LoraConfig, *, rngs: nnx.Rngs) -> None:
         setattr(block, name, LoraDense(base, config, rngs=rngs))
 
 
-def merge(state: nnx.State, config: LoraConfig) -> nnx.State:
+def merge(state: State, config: LoraConfig) -> State:
     """The plain decoder's parameters: W + (alpha / rank) A B, and no LoraParam.
 
     Args:
@@ -121,7 +121,7 @@ def merge(state: nnx.State, config: LoraConfig) -> nnx.State:
     return nnx.from_flat_state(merged)
 
 
-def trainable(state: nnx.State) -> nnx.State:
+def trainable(state: State) -> State:
     """A state of booleans like `state`, true for LoraParam alone: a mask for optax."""
     leaves = nnx.to_flat_state(state)
     return nnx.from_flat_state(

@@ -17,7 +17,7 @@ import optax
 from flax import nnx
 from jax.typing import DTypeLike
 
-from herald_jax.train.model import Decoder
+from herald_jax.train.model import Decoder, State
 from herald_jax.train.model_config import ModelConfig
 from herald_jax.train.sharding import abstract_mesh, param_shardings
 
@@ -44,7 +44,7 @@ class MemoryRow:
         return self.parameters + self.gradients + self.optimiser
 
 
-def abstract_parameters(config: ModelConfig, param_dtype: DTypeLike = jnp.float32) -> nnx.State:
+def abstract_parameters(config: ModelConfig, param_dtype: DTypeLike = jnp.float32) -> State:
     """Shapes and types of a decoder's parameters; nothing is allocated."""
     decoder = nnx.eval_shape(
         lambda: Decoder(config, rngs=nnx.Rngs(0), dtype=param_dtype, param_dtype=param_dtype)

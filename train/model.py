@@ -25,6 +25,8 @@ from herald_jax.train.model_config import ModelConfig
 # memory in order.
 LayerCache: TypeAlias = tuple[jax.Array, jax.Array]  # [B, KV, d, S], [B, KV, S, d]
 Cache: TypeAlias = tuple[LayerCache, ...]
+Slot: TypeAlias = tuple[LayerCache, jax.Array]  # and int32 [], where in it a chunk is written
+State: TypeAlias = nnx.State[Any, Any]
 Turn: TypeAlias = tuple[jax.Array, jax.Array]  # cosine and sine, float32 [B, L, 1, d / 2]
 
 # Far below any score, and finite: a query that sees no key gets an even mean and no NaN.
@@ -110,24 +112,23 @@ class Attention(nnx.Module):
         x: jax.Array,
         turn: Turn,
         mask: jax.Array,
-        cache: LayerCache | None,
-        at: jax.Array | None,
-    ) -> tuple[jax.Array, LayerCache | None]:
-        """[B, L, width] to the same, and the cache with this chunk at slots `at` and after."""
+        into: Slot | None = None,
+    ) -> tuple[jax.Array, LayerCache]:
+        """[B, L, width] to the same, and the keys and values that were attended to."""
         batch, length, _ = x.shape
         kv, dim = self.config.kv_heads, self.config.head_dim
         queries = turned(self.q_norm(self.q(x).reshape(batch, length, -1, dim)), turn)
         keys = turned(self.k_norm(self.k(x).reshape(batch, length, kv, dim)), turn)
         keys = keys.transpose(0, 2, 3, 1)
         values = self.v(x).reshape(batch, length, kv, dim).transpose(0, 2, 1, 3)
-        if cache is not None:
+        if into is not None:
+            (old_keys, old_values), at = into
             keys = jax.lax.dynamic_update_slice(
-                cache[0], keys.astype(cache[0].dtype), (0, 0, 0, at)
+                old_keys, keys.astype(old_keys.dtype), (0, 0, 0, at)
             )
             values = jax.lax.dynamic_update_slice(
-                cache[1], values.astype(cache[1].dtype), (0, 0, at, 0)
+                old_values, values.astype(old_values.dtype), (0, 0, at, 0)
             )
-            cache = keys, values
         grouped = queries.reshape(batch, length, kv, -1, dim)
         scores = jnp.einsum(
             "blkgd,bkds->bklgs",
@@ -138,7 +139,7 @@ class Attention(nnx.Module):
         scores = jnp.where(mask[:, None, :, None, :], scores * dim**-0.5, _UNSEEN)
         weights = jax.nn.softmax(scores, axis=-1).astype(values.dtype)
         mixed = jnp.einsum("bklgs,bksd->blkgd", weights, values)
-        return self.o(mixed.reshape(batch, length, -1)), cache
+        return self.o(mixed.reshape(batch, length, -1)), (keys, values)
 
 
 class Mlp(nnx.Module):
@@ -170,13 +171,12 @@ class Layer(nnx.Module):
         x: jax.Array,
         turn: Turn,
         mask: jax.Array,
-        cache: LayerCache | None = None,
-        at: jax.Array | None = None,
-    ) -> tuple[jax.Array, LayerCache | None]:
+        into: Slot | None = None,
+    ) -> tuple[jax.Array, LayerCache]:
         """As `Attention`."""
-        mixed, cache = self.attention(self.attention_norm(x), turn, mask, cache, at)
+        mixed, kept = self.attention(self.attention_norm(x), turn, mask, into)
         x = x + mixed
-        return x + self.mlp(self.mlp_norm(x)), cache
+        return x + self.mlp(self.mlp_norm(x)), kept
 
 
 class Embedding(nnx.Module):
@@ -255,8 +255,8 @@ class Decoder(nnx.Module):
         turn = rotary(positions, self.config)
         written = []
         for index, layer in enumerate(self.layers):
-            if cache is not None:
-                x, kept = layer(x, turn, mask, cache[index], at)
+            if cache is not None and at is not None:
+                x, kept = layer(x, turn, mask, (cache[index], at))
                 written.append(kept)
             elif self.remat:
                 x = _recomputed(layer, x, turn, mask)
@@ -307,7 +307,7 @@ def _recomputed(layer: Layer, x: jax.Array, turn: Turn, mask: jax.Array) -> jax.
     """`layer` without a cache; the backward pass runs it again instead of keeping its values."""
     graph, state = nnx.split(layer)
 
-    def apply(state: nnx.State, x: jax.Array, turn: Turn) -> jax.Array:
+    def apply(state: State, x: jax.Array, turn: Turn) -> jax.Array:
         return nnx.merge(graph, state)(x, turn, mask)[0]
 
     return jax.checkpoint(apply)(state, x, turn)

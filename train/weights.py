@@ -24,7 +24,7 @@ from flax import nnx
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from herald_jax.train.model import Decoder
+from herald_jax.train.model import Decoder, State
 from herald_jax.train.model_config import ModelConfig, to_hf_config
 from herald_jax.types import Fault, HeraldError
 
@@ -63,7 +63,7 @@ NAMES = (
 # What a parameter's type holds without rounding.
 _HELD = {"float32": ("F32", "BF16", "F16"), "bfloat16": ("BF16",), "float16": ("F16",)}
 
-Target = TypeVar("Target", Decoder, nnx.State)
+Target = TypeVar("Target", Decoder, State)
 
 
 class WeightsError(HeraldError):
@@ -120,7 +120,7 @@ def load_weights(target: Target, folder: str | PathLike[str]) -> Target:
 
 
 def save_weights(
-    state: nnx.State,
+    state: State,
     config: ModelConfig,
     folder: str | PathLike[str],
     shard_bytes: int = 5_000_000_000,

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import jax
@@ -15,9 +15,12 @@ from herald_jax.train.model_config import ModelConfig, read_hf_config
 from herald_jax.train.weights import load_weights
 
 GOLDEN = Path(__file__).parent / "golden"
+# Programs that run once: to optimise them would take longer than they run.
+QUICK = {"xla_backend_optimization_level": 0}
 CONFIG = ModelConfig(
     vocab=40, width=24, layers=2, heads=4, kv_heads=2, head_dim=8, hidden=32, rope_theta=1e4
 )
+SHORT = replace(CONFIG, layers=1)
 DRAWS = np.random.default_rng(3)
 
 
@@ -46,7 +49,7 @@ def forward(state, graph, tokens, positions, mask):
     return model.logits(model.hidden(tokens, positions, mask)[0])
 
 
-compiled = jax.jit(forward, static_argnums=1)
+compiled = jax.jit(forward, static_argnums=1, compiler_options=QUICK)
 
 
 def logits(model, tokens, positions=None, valid=None, *, shape=(3, 16)):
@@ -153,7 +156,7 @@ def test_decoding_with_a_cache_equals_the_full_pass():
     """
     graph, state = nnx.split(decoder())
     chunks = [(6, (3, 6)), *[(1, (1, 1))] * 4, (4, (2, 4)), *[(1, (1, 1))] * 2]
-    run = jax.jit(step, static_argnums=1, donate_argnums=5)
+    run = jax.jit(step, static_argnums=1, donate_argnums=5, compiler_options=QUICK)
     cache = empty_cache(CONFIG, 2, 11)
     seen = np.zeros((2, 24), bool)
     count, at = np.zeros(2, np.int32), 0
@@ -238,42 +241,47 @@ def test_groups_equal_repeated_key_heads():
     np.testing.assert_allclose(logits(full, row), logits(decoder(), row), atol=1e-5)
 
 
-def gradient(model, valid):
-    graph, state = nnx.split(model, nnx.Param)
-    given = np.random.default_rng(5).integers(0, CONFIG.vocab, valid.shape).astype(np.int32)
-    positions = np.broadcast_to(np.arange(valid.shape[1], dtype=np.int32), valid.shape)
-
+@partial(jax.jit, static_argnums=1, compiler_options=QUICK)
+def slope(state, graph, given, positions, valid):
     def loss(state):
-        scores = jax.nn.log_softmax(forward(state, graph, given, positions, causal(valid)))
+        mask = valid[:, None] & np.tril(np.ones((6, 6), bool))[None]
+        scores = jax.nn.log_softmax(forward(state, graph, given, positions, mask))
         chosen = jnp.take_along_axis(scores, given[..., None], axis=-1)[..., 0]
         return -jnp.sum(jnp.where(valid, chosen, 0.0))
 
-    return jax.jit(jax.grad(loss))(state)
+    return jax.grad(loss)(state)
+
+
+def gradient(model, valid):
+    graph, state = nnx.split(model)
+    given = np.random.default_rng(5).integers(0, CONFIG.vocab, (2, 6)).astype(np.int32)
+    positions = np.tile(np.arange(6, dtype=np.int32), (2, 1))
+    return slope(state, graph, given, positions, valid)
 
 
 def test_a_row_of_padding_has_a_finite_gradient_and_adds_none():
     valid = np.ones((2, 6), bool)
     valid[1] = False
-    with_row = gradient(decoder(), valid)
+    with_row = gradient(decoder(SHORT), valid)
     valid[1] = True
-    both = gradient(decoder(), valid)
+    both = gradient(decoder(SHORT), valid)
     for leaf, other in zip(jax.tree.leaves(with_row), jax.tree.leaves(both), strict=True):
         assert np.isfinite(np.asarray(leaf)).all()
         assert np.abs(np.asarray(leaf)).max() > 0
         assert np.abs(np.asarray(leaf) - np.asarray(other)).max() > 0
-    nothing = gradient(decoder(), np.zeros((2, 6), bool))
+    nothing = gradient(decoder(SHORT), np.zeros((2, 6), bool))
     assert {float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(nothing)} == {0.0}
 
 
 def test_computing_again_changes_no_gradient():
     valid = np.ones((2, 6), bool)
-    kept, again = (gradient(decoder(remat=remat), valid) for remat in (False, True))
+    kept, again = (gradient(decoder(SHORT, remat=remat), valid) for remat in (False, True))
     for leaf, other in zip(jax.tree.leaves(kept), jax.tree.leaves(again), strict=True):
         np.testing.assert_allclose(np.asarray(leaf), np.asarray(other), atol=1e-5)
 
 
 def test_a_fresh_policy_follows_its_seed_and_is_nearly_indifferent():
-    first, same, other = (Decoder(CONFIG, rngs=nnx.Rngs(seed)) for seed in (1, 1, 2))
+    first, same, other = (Decoder(SHORT, rngs=nnx.Rngs(seed)) for seed in (1, 1, 2))
     for leaf, again, another in zip(
         *(jax.tree.leaves(nnx.state(made)) for made in (first, same, other)), strict=True
     ):

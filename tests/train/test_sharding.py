@@ -41,8 +41,10 @@ from herald_jax.train.sharding import batch_sharding, leaf_path, make_mesh, para
 
 assert jax.device_count() == 8
 config = PRESETS["tiny"]
-graph, state = nnx.split(Decoder(config, rngs=nnx.Rngs(0)))
+graph, state = nnx.split(nnx.eval_shape(lambda: Decoder(config, rngs=nnx.Rngs(0))))
 draws = np.random.default_rng(0)
+value = lambda leaf: draws.normal(0, leaf.shape[0] ** -0.5, leaf.shape).astype(np.float32)
+state = jax.tree.map(lambda leaf: jnp.asarray(value(leaf)), state)
 tokens = draws.integers(0, config.vocab, (16, 12)).astype(np.int32)
 valid = np.arange(12)[None] < draws.integers(4, 13, (16, 1))
 batch = {{
@@ -96,7 +98,8 @@ json.dump(found, sys.stdout)
 def eight():
     environment = os.environ | {
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        # A program runs once here: to optimise it would take longer than it runs.
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0",
     }
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", ON_EIGHT],
@@ -156,7 +159,7 @@ def test_the_rules_split_what_they_say():
     assert found["layers.0.attention.q_norm.scale"] == PartitionSpec()
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ["tiny", "qwen3-8b"])  # a tied head and one of its own
 def test_every_matrix_has_a_rule(name):
     state = abstract_parameters(PRESETS[name])
     found, _ = specs(state, abstract_mesh(1, 2, 2))
