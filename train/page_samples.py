@@ -115,7 +115,7 @@ def said(row: Row, tokeniser: Tokeniser) -> Iterator[Said]:
     text, ends = tokeniser.places(row["tokens"])
     turn = searches = 0
     for whole in sorted((s for s in spans if s.kind == PLAIN), key=lambda s: s.first):
-        author = cast(Author, AUTHORS[whole.author])
+        author: Author = AUTHORS[whole.author]
         if whole.author != POLICY:
             yield Said(author, (Mark(text[ends[whole.first] : ends[whole.last]]),))
             continue
