@@ -5,7 +5,6 @@ from typing import Any
 
 from herald_jax.audit import lattice
 from herald_jax.audit.cancellation import Cancellation
-from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.counts import Counts, branch, exact_sum, leaf, merge
 from herald_jax.audit.estimates import Estimator
 from herald_jax.audit.generators import GENERATORS
@@ -19,6 +18,7 @@ from herald_jax.audit.statuses import report_statuses
 from herald_jax.audit.tables import Tables
 from herald_jax.audit.utility import report_utility
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import ContractSet
 from herald_jax.pool.store import Entry
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from herald_jax.audit.block_tables import BlockTables
-from herald_jax.audit.contracts import ContractSet, subset_name, subsets
 from herald_jax.audit.counts import Counts, bump, leaf
 from herald_jax.audit.keys import SELECTORS
 from herald_jax.audit.operators import OPERATORS
@@ -18,6 +17,7 @@ from herald_jax.audit.tables import Tables
 from herald_jax.audit.trials import Trial
 from herald_jax.kernels import cancellation as kernel
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import ContractSet, subset_name, subsets
 from herald_jax.types import DETECTORS
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from herald_jax.audit import boundary
-from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.generators import Generator
 from herald_jax.audit.operators import FAKE, Operator
 from herald_jax.data.blocks import Widths
@@ -21,6 +20,7 @@ from herald_jax.kernels import membership
 from herald_jax.kernels.detectors import Limits
 from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.rewards import COLUMNS, column, measure
+from herald_jax.manifest.contracts import ContractSet
 from herald_jax.search import CorpusIndex
 from herald_jax.search.batches import BATCH
 from herald_jax.types import DETECTORS, Edit, Labels, Offer, Oracle, State, Visible

@@ -6,11 +6,11 @@ attack.
 
 from typing import Any
 
-from herald_jax.audit.contracts import subset_name, subsets
 from herald_jax.audit.keys import CERTIFICATE, CLOSED_CORPUS, ORACLE_WORST
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.tables import Tables
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import subset_name, subsets
 from herald_jax.types import DETECTORS
 
 

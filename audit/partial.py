@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from herald_jax.audit.assemble import Assembly
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.report import Report
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.manifest.contracts import build_contracts
 from herald_jax.pool.store import Entry, Folder, Store
 from herald_jax.types import HeraldError
 

@@ -17,7 +17,6 @@ import herald_jax
 from herald_jax.audit import fields
 from herald_jax.audit.assemble import Assembly
 from herald_jax.audit.base import BaseReward
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.examples import report_worst
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
@@ -32,6 +31,7 @@ from herald_jax.audit.section import SectionAudit, budget_generators, wanted_can
 from herald_jax.audit.staging import Setup, prepare
 from herald_jax.data.ahead import ahead
 from herald_jax.manifest import Manifest, manifest_dict, manifest_digest
+from herald_jax.manifest.contracts import build_contracts
 from herald_jax.pool.pool import Pool
 from herald_jax.pool.sections import Section, cut
 from herald_jax.pool.store import Arrays, Entry

@@ -3,11 +3,11 @@
 from typing import Any
 
 from herald_jax.audit.block_tables import BlockTables
-from herald_jax.audit.contracts import ContractSet, stack, subset_name, subsets
 from herald_jax.audit.staging import Mask
 from herald_jax.audit.tables import Tables
 from herald_jax.audit.trials import Trial
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import ContractSet, stack, subset_name, subsets
 
 
 class Scales:

@@ -12,14 +12,13 @@ import numpy.typing as npt
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from herald_jax.audit.base import BaseReward
-from herald_jax.audit.contracts import ContractSet
 from herald_jax.data.blocks import GroupBlock, Widths, bucket, group_blocks, power_of_two
 from herald_jax.kernels import programs
-from herald_jax.kernels.detectors import Limits
-from herald_jax.kernels.features import FeatureWeights
 from herald_jax.kernels.rewards import Contracts, Measured
 from herald_jax.kernels.sums import MAX_ROLLOUTS, margin_scale
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import ContractSet
+from herald_jax.manifest.measuring import measuring_rules
 from herald_jax.pool.blocks import gather, oracle_block, visible_block
 from herald_jax.pool.pool import Pool
 from herald_jax.pool.sections import Section
@@ -90,19 +89,7 @@ class Setup:
     @cached_property
     def rules(self) -> programs.Rules:
         """Thresholds and weights of measuring."""
-        detectors, features = self.manifest.detectors, self.manifest.features
-        listed = np.array([name in features.hacking_flags for name in DETECTORS], np.float64)
-        return programs.Rules(
-            limits=Limits(
-                min_searches=jnp.asarray(np.int32(detectors.min_searches)),
-                max_searches=jnp.asarray(np.int32(detectors.max_searches)),
-            ),
-            weights=FeatureWeights(
-                precision=jnp.asarray(np.float32(features.grounding_precision)),
-                recall=jnp.asarray(np.float32(features.grounding_recall)),
-                hacking=jnp.asarray((listed / max(listed.sum(), 1.0)).astype(np.float32)),
-            ),
-        )
+        return measuring_rules(self.manifest)
 
     @cached_property
     def device_contracts(self) -> Contracts:

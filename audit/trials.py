@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from herald_jax.audit.contracts import ContractSet
 from herald_jax.audit.fields import moved_columns
 from herald_jax.audit.operators import FAKE, GENERATOR, Operator
 from herald_jax.audit.staging import Block, Codes, Floats, Mask
@@ -17,6 +16,7 @@ from herald_jax.kernels.cancellation import Readmitted, Steps
 from herald_jax.kernels.margins import Selected
 from herald_jax.kernels.pairs import Rule
 from herald_jax.kernels.rewards import Contracts, Moved
+from herald_jax.manifest.contracts import ContractSet
 from herald_jax.types import DETECTORS, PAD, Labels, Offer
 
 # The code of a made-up id: no passage and no id of any log has it.

@@ -49,11 +49,14 @@ def at_interrupt(cleanup: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C take effect after the block: for steps of which all or none must be done."""
+def uninterrupted() -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C take effect after the block: for steps of which all or none must be done.
+
+    Gives a function that tells whether it came, for a block that can be cut short.
+    """
     _waiting.append(False)
     try:
-        yield
+        yield lambda: _waiting[0]
     finally:
         if _waiting.pop():
             _interrupted(signal.SIGINT, None)

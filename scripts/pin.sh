@@ -13,7 +13,7 @@ for place in old new; do
   python=$1
   shift
   "$python" -m venv "$work/$place"
-  "$work/$place/bin/python" -m pip install --quiet ".[bench,dev,tfds]" "setuptools>=77" >&2
+  "$work/$place/bin/python" -m pip install --quiet ".[bench,dev]" "setuptools>=77" >&2
   "$work/$place/bin/python" -m pip freeze --all --exclude pip --exclude herald-jax \
     >"$work/$place.txt"
 done

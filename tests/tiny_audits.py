@@ -5,10 +5,10 @@ from typing import Any
 
 from herald_jax.audit import Report
 from herald_jax.audit import run as run_audit
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.staging import Block, prepare, stage
 from herald_jax.data.records import OracleRow, Passage, Step, Trajectory
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.manifest.contracts import build_contracts
 from herald_jax.pool.load import pool_from_records
 from herald_jax.pool.pool import Pool
 

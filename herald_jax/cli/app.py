@@ -17,7 +17,10 @@ import herald_jax.cli.import_ as import_
 import herald_jax.cli.manifest as manifest
 import herald_jax.cli.partial as partial
 import herald_jax.cli.report as report
+import herald_jax.cli.rollout as rollout
 import herald_jax.cli.sample as sample
+import herald_jax.cli.sweep as sweep
+import herald_jax.cli.train as train
 import herald_jax.cli.validate as validate
 from herald_jax import __version__
 from herald_jax.cli.console import say, show
@@ -48,6 +51,10 @@ app.command("import", epilog=import_.EXAMPLES)(import_.import_)
 app.command("manifest", epilog=manifest.EXAMPLES)(manifest.manifest)
 app.command("partial", epilog=partial.EXAMPLES)(partial.partial)
 app.command("report", epilog=report.EXAMPLES)(report.report)
+app.command("train", epilog=train.EXAMPLES)(train.train)
+app.command("rollout", epilog=rollout.ROLLOUT_EXAMPLES)(rollout.rollout)
+app.command("eval", epilog=rollout.EVAL_EXAMPLES)(rollout.eval_)
+app.command("sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
 app.command("bench", epilog=bench.EXAMPLES)(bench.bench)
 
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import build_contracts
 from herald_jax.manifest.rules import listed, suggestion
 from herald_jax.types import HeraldError
 

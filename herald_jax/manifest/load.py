@@ -1,7 +1,7 @@
 """A TOML file into a `Manifest`, or one error that lists everything wrong with the file."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from os import PathLike, fspath
 from pathlib import Path
@@ -82,9 +82,16 @@ def read_toml(name: str) -> dict[str, object]:
 
 
 def read_table(
-    kind: type[Section], table: object, key: str, problems: list[Problem]
+    kind: type[Section],
+    table: object,
+    key: str,
+    problems: list[Problem],
+    sections: Mapping[str, type[Section]] = SECTIONS,
 ) -> Section | None:
-    """One section, or None after its problems were added to `problems`."""
+    """One section, or None after its problems were added to `problems`.
+
+    `sections` are all of the file, for a key that belongs to another one.
+    """
     if not isinstance(table, Mapping):
         problems.append(
             Problem(
@@ -99,7 +106,7 @@ def read_table(
     # Every section is a dataclass; the base class, which mypy sees, is none.
     known = tuple(item.name for item in fields(kind))  # type: ignore[arg-type]
     unknown = [name for name in table if name not in known]
-    problems.extend(unknown_key(name, key, known) for name in unknown)
+    problems.extend(unknown_key(name, key, known, sections) for name in unknown)
     try:
         made = kind(**{name: value for name, value in table.items() if name in known})
     except SettingError as error:
@@ -119,36 +126,40 @@ def read_contracts(table: object, problems: list[Problem]) -> object:
     return {name: contract for name, contract in made.items() if contract is not None}
 
 
-def unknown_table(key: str) -> Problem:
+def unknown_table(
+    key: str, tables: Sequence[str] = TABLES, sections: Mapping[str, type[Section]] = SECTIONS
+) -> Problem:
     """A key at the top of the file that is no section."""
-    owners = listed(f"[{section}]" for section in sections_with(key))
-    close = nearest(key, TABLES)
+    owners = listed(f"[{section}]" for section in sections_with(key, sections))
+    close = nearest(key, tables)
     if owners:
         remedy = f"move it under {owners}"
     elif close:
         remedy = f"did you mean `{close}`?"
     else:
-        remedy = "remove it; `herald manifest` prints every setting"
-    return Problem(key, "unknown_key", f"a table among {listed(TABLES)}", f"`{key}`", remedy)
+        remedy = "remove it"
+    return Problem(key, "unknown_key", f"a table among {listed(tables)}", f"`{key}`", remedy)
 
 
-def unknown_key(name: str, section: str, known: tuple[str, ...]) -> Problem:
+def unknown_key(
+    name: str, section: str, known: tuple[str, ...], sections: Mapping[str, type[Section]]
+) -> Problem:
     """A key that its section does not have."""
     close = nearest(name, known)
-    owners = listed(f"[{owner}]" for owner in sections_with(name))
+    owners = listed(f"[{owner}]" for owner in sections_with(name, sections))
     if close:
         remedy = f"did you mean `{close}`?"
     elif owners:
         remedy = f"move it under {owners}"
     else:
-        remedy = "remove it; `herald manifest` prints every setting"
+        remedy = "remove it"
     return Problem(
         f"{section}.{name}", "unknown_key", f"a key among {listed(known)}", f"`{name}`", remedy
     )
 
 
-def sections_with(name: str) -> Iterator[str]:
+def sections_with(name: str, sections: Mapping[str, type[Section]]) -> Iterator[str]:
     """Sections that have a setting called `name`."""
-    for section, kind in SECTIONS.items():
+    for section, kind in sections.items():
         if any(item.name == name for item in fields(kind)):  # type: ignore[arg-type]
             yield section

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from herald_jax.audit.contracts import build_contracts, stack, subset_name, subsets
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.manifest.contracts import build_contracts, stack, subset_name, subsets
 from herald_jax.types import DETECTORS
 
 #    answer, grounding, citation_format, tool_calls, invalid_rate, hacking_rate, answer_length

@@ -3,10 +3,10 @@
 import pytest
 
 from herald_jax.audit import fields
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.manifest import Manifest, parse_manifest
+from herald_jax.manifest.contracts import build_contracts
 from herald_jax.search import CorpusIndex
 
 # Which searches were executed, and with their results E.

@@ -15,11 +15,11 @@ from mismatch import Mismatch, compare_sums
 
 import herald_jax.audit.keys as keys
 import herald_jax.audit.staging as staging
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.fields import moved_columns
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.trials import operator_rule
 from herald_jax.manifest import Manifest
+from herald_jax.manifest.contracts import build_contracts
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 48 * synthetic.ROLLOUTS

@@ -1,9 +1,9 @@
 """Names of the manifest are those that the audit implements."""
 
 from herald_jax import manifest
-from herald_jax.audit.contracts import build_contracts
 from herald_jax.audit.generators import GENERATORS
 from herald_jax.audit.operators import OPERATORS
+from herald_jax.manifest.contracts import build_contracts
 
 
 def test_operators() -> None:
