@@ -21,6 +21,8 @@ SMOOTHED_FROM = 61
 COLUMNS = 240
 """Columns of a picture; with more updates each shows the extremes of several."""
 DOTS = 2.0
+NARROWEST = 0.02
+"""Length of an axis against the values on it, at least: what hardly differs shall look so."""
 
 Point = tuple[float, float]
 Interval = tuple[float, float]
@@ -114,6 +116,9 @@ def domain(curves: Sequence[Curve], *, zero: bool) -> tuple[float, float, float]
     if low == high:
         # One value only: it stands on the axis, with room above.
         high = low + (abs(low) or 1.0)
+    narrow = NARROWEST * max(abs(low), abs(high)) - (high - low)
+    if narrow > 0:
+        low, high = low - narrow / 2, high + narrow / 2
     step = tick_step(low, high, 4)
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step
 
@@ -122,11 +127,12 @@ def tick_text(value: float, step: float) -> str:
     """A tick, with the digits that tell it from the next."""
     if abs(value) < step / 2:
         return "0"
-    if step < 1e-3 or step >= 1e6:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa.removesuffix('.0')}e{int(exponent)}".replace("-", MINUS)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    return f"{value:,.{digits}f}".replace("-", MINUS)
+    last = math.floor(math.log10(step) + 1e-9)
+    if last < -3 or last > 5:
+        digits = max(0, math.floor(math.log10(abs(value)) + 1e-9) - last)
+        mantissa, exponent = f"{value:.{digits}e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
+    return f"{value:,.{max(0, -last)}f}".replace("-", MINUS)
 
 
 def percent_tick(value: float, step: float) -> str:

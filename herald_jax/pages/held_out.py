@@ -137,6 +137,8 @@ def change(difference: Data | None) -> str:
     if difference["interval"] is None:
         return text
     low, high = difference["interval"]
+    if low == high == 0:
+        return ", the same on every question"
     sure = "" if low > 0 or high < 0 else ", which may be no change at all"
     return f"{text} ({points(low)} to {points(high)}){sure}"
 

@@ -173,11 +173,14 @@ def reward_subject(
     evaluations: Sequence[tuple[int, Mapping[str, Any]]],
 ) -> Subject:
     """The reward, each of its terms, and the held-out figures between which it was earned."""
+    terms = {name: table[f"term/{name}/mean"] for name in terms_of(table)}
+    never = [name for name, values in terms.items() if all(value == 0 for value in values)]
     plans = [
         Plan("Reward", (("reward/mean", "mean"), ("reward/sd", "standard deviation"))),
         *(
             Plan(f"Term: {name.replace('_', ' ')}", ((f"term/{name}/mean", "mean"),))
-            for name in terms_of(table)
+            for name in terms
+            if name not in never
         ),
     ]
     panels = [panel(plan, table, updates) for plan in plans if known(plan, table)]
@@ -187,7 +190,8 @@ def reward_subject(
     return Subject(
         "Reward",
         "The mean over the rollouts of each update, and that of every term it is the sum of, "
-        "weights and penalties included; each picture has an axis of its own.",
+        "weights and penalties included; each picture has an axis of its own."
+        + (f" 0 throughout: {', '.join(never).replace('_', ' ')}." if never else ""),
         tuple(panels),
     )
 

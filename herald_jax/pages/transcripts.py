@@ -73,11 +73,6 @@ class Transcript:
         return [(name, signed(self.terms[name])) for name in order]
 
     @property
-    def unpaid(self) -> list[str]:
-        """Names of the terms that are 0."""
-        return [name for name, value in self.terms.items() if not value]
-
-    @property
     def ended(self) -> str:
         """Why it ended, in words."""
         return STOPS.get(self.stop, self.stop)

@@ -140,6 +140,12 @@ def test_the_axis_holds_what_is_drawn_at_a_whole_number_of_steps(values, zero) -
     assert 1 <= round(steps) <= 6
 
 
+def test_what_hardly_differs_looks_so() -> None:
+    low, high, step = domain([Curve("ratio", (1.0 - 1e-6, 1.0 + 1e-6))], zero=False)
+    assert low <= 0.99 and high >= 1.01
+    assert [tick_text(low + n * step, step) for n in range(3)] == ["0.98", "0.99", "1.00"]
+
+
 def test_the_axis_holds_whiskers() -> None:
     low, high, _ = domain([Curve("a", (0.5,), 0, ((-0.2, 1.3),))], zero=True)
     assert low <= -0.2 and high >= 1.3
@@ -164,6 +170,7 @@ def test_marks_and_whiskers_stand_at_their_values() -> None:
         (-0.02, 0.005, "−0.020"),
         (1500.0, 500.0, "1,500"),
         (2e-6, 1e-6, "2e−6"),
+        (1.2e-5, 1e-6, "1.2e−5"),
         (2.5e7, 5e6, "2.5e7"),
     ],
 )

@@ -44,6 +44,8 @@ METRICS = [
         "tokens/budget": 100 * n,
         "reward/mean": 0.1 * n,
         "term/answer/mean": 0.2 * n,
+        "term/no_search/mean": 0.0,
+        "term/own/mean": None,
         "grad/norm": None if n == 2 else 1.0,
         "policy/kl": 0.0,
         "credit/pairs": n - 1,
@@ -87,6 +89,8 @@ def test_the_headline_and_the_paragraph() -> None:
         "(95% interval 5.0–20.0%), +2.0 points paired by question (−1.0 to +5.0), "
         "which may be no change at all."
     )
+    same = held_out(em=cell(0.0, 0.0, 0.0), citation_precision=cell(0.0, 0.0, 0.0))
+    assert ", the same on every question; " in same.sentences()[0]
     alike = held_out(em=cell(0.2, 0.1, 0.3), citation_precision=cell(0.2, 0.1, 0.3))
     assert alike.headline() == "Held-out EM and citation precision rose"
 
@@ -124,10 +128,10 @@ def test_what_was_not_worked_out_is_no_curve() -> None:
 
 
 def test_each_term_of_the_reward_has_its_picture_and_absent_metrics_none() -> None:
-    found = {
-        one.heading: [panel.heading for panel in one.panels] for one in subjects(METRICS, {}, ())
-    }
-    assert found["Reward"] == ["Reward", "Term: answer"]
+    drawn = subjects(METRICS, {}, ())
+    found = {one.heading: [panel.heading for panel in one.panels] for one in drawn}
+    assert found["Reward"] == ["Reward", "Term: answer", "Term: own"]
+    assert drawn[0].about.endswith("0 throughout: no search.")
     assert "Answers and evidence" not in found
     assert found["Policy and optimiser"] == ["KL to the start", "Gradient norm"]
 
@@ -248,8 +252,8 @@ def test_what_is_left_out_is_counted() -> None:
     assert "more" not in written(Said("policy", (Mark("a" * MOST_CHARACTERS),), 1))
 
 
-def test_terms_that_are_not_paid_stand_apart() -> None:
+def test_terms_that_are_paid_stand_beside_the_reward() -> None:
     words = text_of(render_training(RunData("1", True, samples=[sample(Mark("x"), bonus=0.5)])))
-    assert "answer +1.150 bonus of searches +0.500 0: no search" in words
+    assert "answer +1.150 bonus of searches +0.500 EM 1" in words
     assert "rewards +1.10, not measured." in words
     assert "ended with its answer" in words
