@@ -5,7 +5,7 @@ dot. A run of more updates than a picture has columns keeps the extremes of ever
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -44,7 +44,9 @@ def span(updates: int) -> int:
     return 1 if updates < SMOOTHED_FROM else 2 * (updates // 40) + 1
 
 
-def smooth(values: Sequence[float | None], width: int) -> list[float | None]:
+def smooth(
+    values: Sequence[float | None], width: int, places: Iterable[int] | None = None
+) -> list[float | None]:
     """Centred means of up to `width` values; unmeasured ones stay so.
 
     Towards an end the window shrinks to half its width, from where on it leans inwards.
@@ -52,9 +54,11 @@ def smooth(values: Sequence[float | None], width: int) -> list[float | None]:
     Args:
         values: one an update.
         width: odd.
+        places: where the means are wanted; everywhere if None.
     """
     found: list[float | None] = []
-    for at, value in enumerate(values):
+    for at in range(len(values)) if places is None else places:
+        value = values[at]
         reach = max(min(width // 2, at, len(values) - 1 - at), width // 4)
         known = [v for v in values[max(at - reach, 0) : at + reach + 1] if v is not None]
         found.append(None if value is None else math.fsum(known) / len(known))
@@ -214,7 +218,13 @@ def raw(curve: Curve, updates: Sequence[int], x: Scale, y: Scale) -> list[Markup
 
 def drawn_curve(curve: Curve, updates: Sequence[int], x: Scale, y: Scale) -> list[Markup]:
     """The line of a curve, smoothed where there are many updates."""
-    points = thin(updates, smooth(curve.values, span(len(updates))), COLUMNS)
+    # Smooth as it is, points of even distance show it; the last is always one.
+    count = len(updates)
+    if not count:
+        return []
+    places = [*range(0, count - 1, math.ceil(count / (2 * COLUMNS))), count - 1]
+    means = smooth(curve.values, span(count), places)
+    points = [(updates[at], mean) for at, mean in zip(places, means, strict=True)]
     return stretches(points, x, y, f"line series-{curve.style % STYLES}")
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from herald_jax.pages.axes import Scale
 from herald_jax.pages.curves import (
     BOTTOM,
+    COLUMNS,
     HEIGHT,
     LEFT,
     RIGHT,
@@ -33,7 +34,7 @@ VALUES = st.lists(st.none() | FLOATS, min_size=1, max_size=60)
 
 def drawn(*curves: Curve, updates: range | None = None, **changes) -> ET.Element:
     arguments = {"name": "c", "title": "t"} | changes
-    updates = updates or range(1, len(curves[0].values) + 1)
+    updates = range(1, len(curves[0].values) + 1) if updates is None else updates
     return ET.fromstring(str(curve_chart(curves, updates, **arguments)))
 
 
@@ -72,6 +73,7 @@ def test_nothing_measured_is_said_and_no_axis_pretends_a_scale() -> None:
     assert "0" not in words
     assert not root.findall("path")
     assert root.find("desc").text == "KL: not measured."
+    assert drawn(Curve("KL", ()), updates=range(0)).find("desc").text == "KL: not measured."
 
 
 def test_few_updates_are_not_smoothed_and_many_keep_their_raw_line() -> None:
@@ -88,6 +90,14 @@ def test_few_updates_are_not_smoothed_and_many_keep_their_raw_line() -> None:
     assert {y for _, y in points(raw)} == {HEIGHT - BOTTOM, TOP}
     inner = [y for _, y in points(line)[1:-1]]
     assert TOP < min(inner) <= max(inner) < HEIGHT - BOTTOM
+
+
+def test_a_run_of_many_updates_keeps_its_ends_and_few_points() -> None:
+    many = drawn(Curve("a", tuple(float(n % 7) for n in range(5000))))
+    (raw,), (line,) = lines_of(many, "line raw series-0"), lines_of(many)
+    assert max(len(points(raw)), len(points(line))) <= 2 * COLUMNS + 1
+    assert points(line)[0][0] == LEFT + 6
+    assert points(line)[-1][0] == WIDTH - RIGHT
 
 
 def test_a_mean_leans_inwards_at_the_ends() -> None:
