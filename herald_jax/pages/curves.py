@@ -21,6 +21,8 @@ SMOOTHED_FROM = 61
 COLUMNS = 240
 """Columns of a picture; with more updates each shows the extremes of several."""
 DOTS = 2.0
+NOTHING = 1e-200
+"""What is smaller cannot be told from 0 on an axis."""
 NARROWEST = 0.02
 """Length of an axis against the values on it, at least: what hardly differs shall look so."""
 
@@ -117,9 +119,9 @@ def domain(curves: Sequence[Curve], *, zero: bool) -> tuple[float, float, float]
     if zero or not drawn:
         drawn.append(0.0)
     low, high = min(drawn), max(drawn)
-    if low == high:
+    if high - low < NOTHING:
         # One value only: it stands on the axis, with room above.
-        high = low + (abs(low) or 1.0)
+        high = low + (abs(low) if abs(low) > NOTHING else 1.0)
     narrow = NARROWEST * max(abs(low), abs(high)) - (high - low)
     if narrow > 0:
         low, high = low - narrow / 2, high + narrow / 2
