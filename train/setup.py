@@ -176,8 +176,8 @@ def make_policy(
         return decoder
 
     def states() -> tuple[Any, Any]:
-        _, trained, frozen = nnx.split(build(), LoraParam if rank else nnx.Param, ...)
-        return trained, frozen
+        _, *parts = nnx.split(build(), LoraParam if rank else nnx.Param, ...)
+        return parts[0], parts[1]
 
     graph, *abstract = nnx.split(nnx.eval_shape(build), LoraParam if rank else nnx.Param, ...)
     placed = param_shardings(tuple(abstract), mesh).shardings

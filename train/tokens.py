@@ -41,14 +41,14 @@ class Tokeniser:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
-        found = {name: tokenizer.token_to_id(name) for name in (chat.END, chat.PAD, chat.START)}
-        missing = [name for name, id_ in found.items() if id_ is None]
-        if missing:
+        names = (chat.START, chat.END, chat.PAD)
+        found = {name: id_ for name in names if (id_ := tokenizer.token_to_id(name)) is not None}
+        if missing := [name for name in names if name not in found]:
             raise TokeniserError(
                 f"tokeniser: expected the tokens {chat.START}, {chat.END} and {chat.PAD}, got none "
                 f"for {', '.join(missing)}; use the tokeniser of a Qwen3 checkpoint"
             )
-        self.end, self.pad = int(found[chat.END]), int(found[chat.PAD])
+        self.end, self.pad = found[chat.END], found[chat.PAD]
 
     @classmethod
     def load(cls, path: Path) -> "Tokeniser":

@@ -49,12 +49,14 @@ def rollout(
 
     from functools import partial
 
+    from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.progress import progress
     from herald_jax.data.jsonl import write_jsonl
     from herald_jax.data.together import write_together
     from herald_jax.train.checkpoint_policy import on_pool, open_run
     from herald_jax.train.evaluate import evaluate
 
+    keep_compiled()
     setup, states, updates = open_run(checkpoint)
     setup = on_pool(setup, pool)
     with progress(quiet) as draw:
@@ -100,11 +102,15 @@ def eval_(
     quiet: Quiet = False,
 ) -> None:
     """Evaluate a policy: EM, F1, citations and detectors, with intervals over questions."""
+    from functools import partial
+
+    from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.eval_table import difference_table, evaluation_table
     from herald_jax.cli.progress import progress
     from herald_jax.train.checkpoint_policy import on_pool, open_run
     from herald_jax.train.evaluate import evaluate
 
+    keep_compiled()
     summaries = []
     for number, place in enumerate([checkpoint, against] if against else [checkpoint]):
         setup, states, updates = open_run(place)
@@ -116,7 +122,7 @@ def eval_(
                 setup.tasks.held_out[:questions],
                 samples=samples,
                 seed=seed,
-                draw=lambda done, total, stage=f"evaluate {number + 1}": draw(stage, done, total),
+                draw=partial(draw, f"evaluate {number + 1}"),
             )
         summaries.append({"checkpoint": str(place), "updates": updates, **found.summary})
         show(evaluation_table(summaries[-1]))

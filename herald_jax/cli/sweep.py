@@ -34,6 +34,7 @@ def sweep(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Train with every signal, incorporation and control of retrieval credit, matched."""
+    from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.console import say
     from herald_jax.cli.sweep_table import sweep_table
     from herald_jax.cli.train_progress import train_progress
@@ -48,6 +49,7 @@ def sweep(
     settings = read_config(config, set_ or [])
     chosen = arms(settings.credit, signals=tuple(signal or known))
     out.mkdir(parents=True, exist_ok=True)
+    keep_compiled()
     with train_progress(quiet) as draw:
         rows = run(settings, out, chosen, say=say, draw=draw)
     table = sweep_table(rows)

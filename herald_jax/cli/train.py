@@ -50,11 +50,13 @@ def train(
     if out.exists() and not out.is_dir():
         raise typer.BadParameter(f"--out {out} is a file; name a folder")
 
+    from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.train_progress import train_progress
     from herald_jax.train.config_load import read_config
     from herald_jax.train.run import train as run
 
     settings = read_config(config, set_ or [])
+    keep_compiled()
     with train_progress(quiet) as draw:
         outcome = run(settings, out, say=say, draw=draw)
     from herald_jax.train.page import write_page

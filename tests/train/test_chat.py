@@ -1,6 +1,7 @@
 """What a turn asks for, read from its text."""
 
 import pytest
+
 from herald_jax.data.records import Passage
 from herald_jax.train.chat import Piece, answer_turn, read_turn, search_turn, shown
 

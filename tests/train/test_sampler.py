@@ -1,24 +1,23 @@
-"""Turns: the tokens that come out, their probabilities, and that rows know nothing of each other."""
+"""Turns: the tokens that come out, their probabilities, rows that know nothing of each other."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from train_setups import small_setup
+
 from herald_jax.train.rollout import Sampler, Sampling
 from herald_jax.train.sampler import kept_logits
 from herald_jax.train.sequences import sequences_of
 from herald_jax.train.spans import POLICY, PROMPT, QUERY, TOOL, author_mask
 from herald_jax.train.update import token_logps
-from train_setups import small_setup
 
 
 @pytest.fixture(scope="module")
 def parts():
     setup, states = small_setup()
-    sampler = Sampler(
-        setup.shape, setup.graph, setup.tokeniser, setup.environment, setup.compute
-    )
+    sampler = Sampler(setup.shape, setup.graph, setup.tokeniser, setup.environment, setup.compute)
     return setup, states, sampler
 
 
@@ -52,18 +51,16 @@ def test_what_was_sampled_has_the_trainers_probabilities(parts, runs):
 
 
 def test_a_row_does_not_depend_on_its_batch(parts, runs):
-    setup, states, sampler = parts
+    _, states, sampler = parts
     chosen = [1, 6, 11]
     for at in chosen:
-        (alone,) = sampler.run(
-            states, [runs[at].task], SAMPLED, seed=3, update=5, first_row=at
-        )
+        (alone,) = sampler.run(states, [runs[at].task], SAMPLED, seed=3, update=5, first_row=at)
         assert alone.tokens == runs[at].tokens
         assert alone.stop == runs[at].stop
 
 
 def test_seed_update_and_row_change_what_is_drawn(parts, runs):
-    setup, states, sampler = parts
+    _, states, sampler = parts
     task = runs[0].task
     same = sampler.run(states, [task], SAMPLED, seed=3, update=5)[0].tokens
     assert same == runs[0].tokens

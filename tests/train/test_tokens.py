@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models
+
 from herald_jax.train import chat
 from herald_jax.train.tokens import Tokeniser, TokeniserError
-from tokenizers import Tokenizer, models
 
 TEXTS = ["the river bank of Ümlaut town", "a river, a bank", "naïve café 東京 river"] * 4
 

@@ -10,6 +10,8 @@ import time
 import jax
 import numpy as np
 import pytest
+from train_setups import silent_draw, silent_say, small_config, small_setup
+
 from herald_jax.audit.operators import OPERATORS
 from herald_jax.audit.staging import prepare as prepare_audit
 from herald_jax.audit.staging import stage
@@ -21,7 +23,6 @@ from herald_jax.train.checkpoints import CheckpointError
 from herald_jax.train.run import train
 from herald_jax.train.trainer import DivergedError, Trainer
 from herald_jax.types import ManifestError
-from train_setups import silent_draw, silent_say, small_config, small_setup
 
 
 def run(out, **changes):
@@ -45,9 +46,7 @@ def rollouts(out):
 def numbers(out):
     """Metrics without clocks."""
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {k: v for k, v in line.items() if "second" not in k} for line in lines
-    ]
+    return [{k: v for k, v in line.items() if "second" not in k} for line in lines]
 
 
 def policy(out, step):
@@ -126,7 +125,7 @@ def weighted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weighted")
     path = folder / "audit.toml"
     path.write_text(
-        "[contracts.mine]\nbase = true\nweights = { grounding = 0.5 }\n"
+        "[contracts.mine]\nbase = true\nweights = { grounding = 0.5, invalid_rate = -0.4 }\n"
         "penalties = { no_search = 0.7, cited_not_retrieved = 0.3 }\n"
     )
     run(folder / "run", reward={"manifest": str(path), "contract": "mine"})
@@ -167,7 +166,7 @@ def test_the_audit_of_its_log_gives_every_reward(weighted):
 def test_a_changed_weight_changes_both(weighted, tmp_path):
     out, path = weighted
     other = tmp_path / "other.toml"
-    other.write_text(path.read_text().replace("no_search = 0.7", "no_search = 1.4"))
+    other.write_text(path.read_text().replace("invalid_rate = -0.4", "invalid_rate = -2.4"))
     audited = audited_rewards(out, load_manifest(other), "mine")
     logged = logged_rewards(out)
     assert any(abs(audited[name] - logged[name]) > 0.5 for name in logged)

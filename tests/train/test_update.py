@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 from flax import nnx
+
 from herald_jax.kernels.policy_loss import token_weights
 from herald_jax.train.model import Decoder
 from herald_jax.train.model_config import ModelConfig
@@ -122,9 +123,7 @@ def test_the_first_step_has_ratio_one_and_is_the_policy_gradient(policy):
         logps = token_logps(
             nnx.merge(graph, params, frozen), batch.tokens, batch.length, batch.places, 1.0
         )[0]
-        return -jnp.sum(
-            jnp.where(batch.places >= 0, batch.weight * batch.advantage * logps, 0.0)
-        )
+        return -jnp.sum(jnp.where(batch.places >= 0, batch.weight * batch.advantage * logps, 0.0))
 
     assert_close(found, jax.grad(plain)(params), 1e-4)
     assert np.isclose(stats.ratio_low, 1, atol=1e-5) and np.isclose(stats.ratio_high, 1, atol=1e-5)
