@@ -49,6 +49,9 @@ class Checkpoints:
             state: any tree of arrays.
             loop: what else is needed to go on, plain values.
         """
+        # On a host the writer may look at the very memory that the next step takes over.
+        if jax.default_backend() == "cpu":
+            state = jax.tree.map(lambda leaf: leaf.copy(), state)
         self._manager.save(
             step,
             args=ocp.args.Composite(
