@@ -48,7 +48,10 @@ def read_config(path: str | PathLike[str] | None, overrides: Sequence[str]) -> T
         table, dot, field = key.strip().partition(".")
         if not (equals and dot and field):
             raise ManifestError(f"--set {override}: expected table.key=value")
-        document.setdefault(table, {})[field] = _toml_value(text.strip())
+        held = document.setdefault(table, {})
+        # What is no table is told as such with everything else that is wrong.
+        if isinstance(held, dict):
+            held[field] = _toml_value(text.strip())
     return parse_config(document, f"{name} with --set" if overrides else name)
 
 
