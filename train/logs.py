@@ -1,6 +1,6 @@
 """What a run leaves behind for people and for audits, so that it can be cut off at any moment.
 
-    OUT/config.json            settings, digests, what the run was made from
+    OUT/run.json               settings, digests, what the run was made from
     OUT/metrics.jsonl          one line an update
     OUT/tensorboard/           the same numbers for TensorBoard
     OUT/log/                   a pool: corpus, oracle, the rollouts of every update, a file each

@@ -28,6 +28,7 @@ from herald_jax.manifest.measuring import measuring_rules
 from herald_jax.manifest.rules import suggestion
 from herald_jax.pool.blocks import oracle_block, visible_block
 from herald_jax.pool.rows import rows_of
+from herald_jax.train.reward_values import check_rewards
 from herald_jax.types import DETECTORS, ManifestError
 
 _WIDTHS = (8, 16, 32, 64)
@@ -61,7 +62,8 @@ class RewardModel:
         passages: the corpus.
         oracle: gold labels.
         manifest: thresholds, weights and contracts, as an audit reads them.
-        contract: name of the contract; or a JAX function of what was measured, [B] -> [B].
+        contract: name of the contract; or a JAX function of what was measured, [B] -> [B], NaN for
+            a rollout that it cannot score.
 
     Raises:
         ManifestError: the manifest has no such contract; names the nearest.
@@ -83,6 +85,7 @@ class RewardModel:
         self._rules = measuring_rules(manifest)
         self._support = bucket(int(self._questions.support.lengths.max(initial=1)), _WIDTHS)
         self._function = None if isinstance(contract, str) else jax.jit(contract)
+        self._name = getattr(contract, "__name__", type(contract).__name__)
         self._weights = np.zeros(len(COLUMNS))
         self.penalties = dict.fromkeys(DETECTORS, 0.0)
         if isinstance(contract, str):
@@ -102,6 +105,7 @@ class RewardModel:
 
         Raises:
             ValueError: a record is of a question without gold labels, or has something not logged.
+            RewardValueError: a function gave back something else than one number a record.
         """
         chunk = self._encoder.encode(Flat.of_records(records, range(1, len(records) + 1)))[0]
         if len(chunk) != len(records):
@@ -127,7 +131,8 @@ class RewardModel:
         if self._function is None:
             reward = np.asarray(programs.rewards(self._contracts, measured, None))[0]
         else:
-            reward = np.asarray(self._function(measured), np.float32)
+            given = check_rewards(self._name, self._function(measured), len(em))
+            reward = given.astype(np.float32)
         values = {name: np.asarray(column(measured, name)) for name in COLUMNS}
         terms = {
             name: np.float32(weight) * values[name].astype(np.float32)

@@ -44,7 +44,7 @@ def pool_tasks(folder: Path, held_out: float) -> Tasks:
     files = find_pool_files(folder)
     corpus = without_clashes(read_table(files.corpus, Passage), Passage)
     oracle = without_clashes(read_table(files.oracle, OracleRow), OracleRow)
-    logs = read_table(files.trajectories, Trajectory)
+    logs = without_clashes(read_table(files.trajectories, Trajectory), Trajectory)
     if faults := [*corpus.faults, *oracle.faults, *logs.faults]:
         raise InputError(faults)
     known = {row.question_id for row in oracle.records}
