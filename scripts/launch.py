@@ -1,6 +1,7 @@
-"""Run one `herald audit` as several processes of this machine that share the work.
+"""Run one `herald audit` or `herald train` as several processes of this machine.
 
     scripts/launch.py 4 audit logs/ --out nightly
+    scripts/launch.py 2 train config.toml --set mesh.data=2
 
 Each process gets `--distributed 127.0.0.1:PORT/INDEX/COUNT`; what they say comes out here, that of
 all but the first with their number before it. When one fails the others are stopped, and its exit
@@ -22,10 +23,10 @@ def main() -> int:
         epilog="example: scripts/launch.py 4 audit logs/ --out nightly",
     )
     parser.add_argument("processes", type=int, help="how many processes")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="audit ..., as herald takes it")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="audit or train ...")
     options = parser.parse_args()
-    if options.processes < 1 or options.command[:1] != ["audit"]:
-        parser.error("give a number of processes and an audit: 4 audit logs/")
+    if options.processes < 1 or options.command[:1] not in (["audit"], ["train"]):
+        parser.error("give a number of processes and an audit or a training: 4 audit logs/")
     address = f"127.0.0.1:{free_port()}"
     running = [
         start(options.command, f"{address}/{index}/{options.processes}", index)

@@ -5,10 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from herald_jax.train.checkpoints import CheckpointError, Checkpoints
 from herald_jax.train.config import Mesh
 from herald_jax.train.config_load import parse_config
 from herald_jax.train.setup import Setup, around, prepare
+from herald_jax.train.sharding import param_shardings
 from herald_jax.train.tasks import pool_tasks
 from herald_jax.train.trainer import Trainer
 
@@ -55,6 +58,27 @@ def open_run(run: Path, *, step: int | None = None) -> tuple[Setup, tuple[Any, A
     finally:
         checkpoints.close()
     return setup, trainer.states, trainer.updates
+
+
+def start_from(setup: Setup, place: Path) -> tuple[Any, Any]:
+    """The trained and frozen states of another run's policy, for a run of the same policy.
+
+    Raises:
+        CheckpointError: the policies differ in shape, tokeniser or LoRA.
+    """
+    other, states, _ = open_run(place)
+    mine, theirs = setup.config.policy, other.config.policy
+    for name, expected, got in (
+        ("shape", setup.shape, other.shape),
+        ("tokeniser", setup.identity["tokeniser"][:12], other.identity["tokeniser"][:12]),
+        ("lora_rank", mine.lora_rank, theirs.lora_rank),
+        ("lora_alpha", mine.lora_alpha, theirs.lora_alpha),
+    ):
+        if expected != got:
+            raise CheckpointError(f"{place}: {name}: expected {expected}, got {got}")
+    placed = param_shardings(states, setup.mesh).shardings
+    moved: tuple[Any, Any] = jax.device_put(states, placed)
+    return moved
 
 
 def on_pool(setup: Setup, folder: Path) -> Setup:

@@ -16,6 +16,7 @@ import orbax.checkpoint as ocp
 from herald_jax.types import HeraldError
 
 _FOLDER = "checkpoints"
+_NEVER_AGAIN = 2**31  # updates; of all steps only 0 is a multiple of it
 
 
 class CheckpointError(HeraldError):
@@ -37,7 +38,12 @@ class Checkpoints:
         self._identity = dict(identity)
         self._manager = ocp.CheckpointManager(
             self.folder,
-            options=ocp.CheckpointManagerOptions(max_to_keep=keep, create=True),
+            options=ocp.CheckpointManagerOptions(
+                max_to_keep=keep,
+                # The policy before its first update stays: other runs may start from it.
+                keep_period=_NEVER_AGAIN,
+                create=True,
+            ),
             item_names=("state", "loop"),
         )
 
@@ -56,7 +62,7 @@ class Checkpoints:
             step,
             args=ocp.args.Composite(
                 state=ocp.args.StandardSave(state),
-                loop=ocp.args.JsonSave({"identity": self._identity, **loop}),
+                loop=ocp.args.JsonSave({"identity": self._identity, **loop, "updates": step}),
             ),
         )
 
@@ -88,6 +94,11 @@ class Checkpoints:
             )["loop"]
         except Exception as error:  # whatever the library finds wrong with its files
             raise CheckpointError(f"{place}: damaged ({_first_line(error)}); delete it") from error
+        if loop.get("updates") != step:
+            raise CheckpointError(
+                f"{place}: expected the state after {step} updates, got {loop.get('updates')}: it "
+                "was renamed or copied; delete it"
+            )
         made = loop.pop("identity", {})
         for name, expected in self._identity.items():
             if made.get(name) != expected:

@@ -74,6 +74,9 @@ class Policy(Section):
         Choice(("auto", "float32", "bfloat16")),
         "auto: bfloat16 on an accelerator, float32 on CPU",
     )
+    start: str = setting(
+        "", Text(), "RUN/checkpoints/STEP whose policy it starts from; with warm_start.steps = 0"
+    )
     lora_rank: int = setting(0, Integer(low=0, high=1024), "0 trains all weights")
     lora_alpha: float = setting(16.0, Number(low=0.0, high=4096.0), "scale of the low-rank update")
 
@@ -243,6 +246,14 @@ class TrainConfig(Section):
 
     def conflicts(self) -> Iterator[Problem]:
         """Rollouts of an update divide into micro-batches and over the devices."""
+        if self.policy.start and self.warm_start.steps:
+            yield Problem(
+                "policy.start",
+                "two_starts",
+                "warm_start.steps = 0 with it",
+                str(self.warm_start.steps),
+                "set warm_start.steps = 0 or leave policy.start empty",
+            )
         rows = self.rollouts.group * self.rollouts.questions
         share = self.mesh.data * self.mesh.fsdp
         if rows % self.grpo.micro_rows:

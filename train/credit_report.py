@@ -72,6 +72,7 @@ class CreditReport:
         return {
             "credit/pairs": now["pairs"],
             "credit/reversed": now["reversed"],
+            "evidence/measured": measured,
             "evidence/coverage": now["coverage"] / measured if measured else float("nan"),
             "evidence/zero": now["zero"],
             "evidence/complete": now["complete"],

@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 from herald_jax.data.records import Trajectory
 from herald_jax.kernels.bootstrap import bootstrap_intervals, point_estimates
 from herald_jax.train.environment import Task
-from herald_jax.train.rollout import Rollout, Sampler, Sampling
-from herald_jax.train.setup import Setup
-from herald_jax.types import DETECTORS
+from herald_jax.train.rollout import Rollout, Sampling
+from herald_jax.train.setup import Setup, sampler_of
+from herald_jax.types import DETECTORS, HeraldError
 
 Values = dict[str, NDArray[np.float64]]
 _ROWS = 128  # rollouts that are run together
 # An update has no such number: samples of an evaluation are drawn from a stream of their own.
 _STREAM = 2**31 - 1
+
+
+class EvaluationError(HeraldError):
+    """Evaluations that cannot be compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +109,7 @@ def roll_out(
 ) -> list[Rollout]:
     """The greedy rollout and the samples of each question, side by side."""
     config = setup.config
-    sampler = Sampler(setup.shape, setup.graph, setup.tokeniser, setup.environment, setup.compute)
+    sampler = sampler_of(setup)
     whole = len(tasks) * (1 + samples)
     done = 0
 
@@ -253,9 +257,11 @@ def paired_difference(
         level: of the interval.
 
     Raises:
-        ValueError: they are of other questions.
+        EvaluationError: they are of other questions.
     """
     if before["question_ids"] != after["question_ids"]:
-        raise ValueError("the two evaluations are of different questions")
+        raise EvaluationError(
+            "the two evaluations are of different questions; evaluate both policies on one pool"
+        )
     moved = np.array(after["means"][name]) - np.array(before["means"][name])
     return _cells(moved[:, None], None, replicates=replicates, seed=seed, level=level)[0]

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from herald_jax.data.blocks import bucket
@@ -16,7 +17,8 @@ from herald_jax.train.chat import Piece, Turn, prompt, read_turn
 from herald_jax.train.environment import Environment, Task
 from herald_jax.train.model import empty_cache, grow_cache
 from herald_jax.train.model_config import ModelConfig
-from herald_jax.train.sampler import Context, Params, take_turn, turn_key
+from herald_jax.train.sampler import Context, Params, take_turn
+from herald_jax.train.sharding import replicated
 from herald_jax.train.spans import (
     ANSWER,
     CITATION,
@@ -131,6 +133,7 @@ class Sampler:
         graph: its structure.
         tokeniser: its tokeniser.
         environment: answers its searches.
+        mesh: the devices; rollouts are split over 'data' and 'fsdp' where these divide them.
         dtype: of the cache.
     """
 
@@ -140,12 +143,14 @@ class Sampler:
         graph: nnx.GraphDef[Any],
         tokeniser: Tokeniser,
         environment: Environment,
+        mesh: Mesh,
         dtype: Any = jnp.float32,
     ) -> None:
         self._config = config
         self._graph = graph
         self._tokeniser = tokeniser
         self._environment = environment
+        self._mesh = mesh
         self._dtype = dtype
         self._prompts: dict[str, list[int]] = {}
 
@@ -183,20 +188,19 @@ class Sampler:
                 break
             chunk, lengths = _padded(waiting)
             context = self._room(context, len(runs), chunk.shape[1] + sampling.turn_tokens)
+            rows = np.array([run.row for run in runs], np.int32)
             context, written = take_turn(
                 self._graph,
                 params,
                 context,
-                chunk,
-                lengths,
-                np.array([run.row for run in runs], np.int32),
-                live,
-                turn_key(seed, update, turn),
+                *self._laid((chunk, lengths, rows, live)),
+                np.array([seed, update, turn], np.uint32),
                 length=sampling.turn_tokens,
                 end=self._tokeniser.end,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
                 greedy=sampling.greedy,
+                told=replicated(self._mesh),
             )
             tokens, logps, count, ended = jax.device_get(
                 (written.tokens, written.logps, written.count, written.ended)
@@ -227,6 +231,18 @@ class Sampler:
                 waiting[at] = reply.tokens
         return runs
 
+    def _laid(self, arrays: Any) -> Any:
+        """Arrays whose first axis is the rollouts, split over the devices that can share them."""
+        return jax.tree.map(lambda leaf: jax.device_put(leaf, self._place(leaf)), arrays)
+
+    def _place(self, leaf: Any) -> NamedSharding:
+        """Where an array lies: its first axis is the rollouts, of four the second the heads."""
+        share = self._mesh.shape["data"] * self._mesh.shape["fsdp"]
+        heads = "tensor" if self._config.kv_heads % self._mesh.shape["tensor"] == 0 else None
+        rows = ("data", "fsdp") if leaf.ndim and leaf.shape[0] % share == 0 else None
+        axes = (rows, heads) if leaf.ndim == 4 else (rows,) if leaf.ndim else ()
+        return NamedSharding(self._mesh, PartitionSpec(*axes))
+
     def _prompt(self, task: Task) -> list[int]:
         if task.question not in self._prompts:
             self._prompts[task.question] = self._tokeniser.encode(prompt(task.question))
@@ -236,12 +252,19 @@ class Sampler:
         """The context with so many free slots."""
         if context is None:
             slots = bucket(more, _SLOTS)
-            return Context(
-                cache=empty_cache(self._config, rows, slots, self._dtype),
-                held=jnp.zeros((rows, slots), jnp.bool_),
-                position=jnp.zeros(rows, jnp.int32),
-                at=jnp.int32(0),
-            )
+
+            def empty() -> Context:
+                return Context(
+                    cache=empty_cache(self._config, rows, slots, self._dtype),
+                    held=jnp.zeros((rows, slots), jnp.bool_),
+                    position=jnp.zeros(rows, jnp.int32),
+                    at=jnp.int32(0),
+                )
+
+            # Made where it is to lie: in a run of several hosts none holds all of it.
+            places = jax.tree.map(self._place, jax.eval_shape(empty))
+            made: Context = jax.jit(empty, out_shardings=places)()
+            return made
         slots = bucket(int(context.at) + more, _SLOTS)
         spare = slots - context.held.shape[1]
         if spare <= 0:

@@ -12,11 +12,13 @@ import numpy as np
 from herald_jax.data.records import Trajectory
 from herald_jax.data.tables import read_table
 from herald_jax.interrupts import uninterrupted
+from herald_jax.train.checkpoint_policy import start_from
 from herald_jax.train.checkpoints import Checkpoints
 from herald_jax.train.config import TrainConfig
 from herald_jax.train.config_load import config_dict
 from herald_jax.train.evaluate import Evaluation, evaluate
 from herald_jax.train.logs import RunLog, write_json
+from herald_jax.train.page import write_page
 from herald_jax.train.rollout import Rollout
 from herald_jax.train.setup import Setup, prepare
 from herald_jax.train.tasks import TaskError
@@ -82,18 +84,22 @@ def _train(
         say(f"{checkpoints.folder / name}: not a whole checkpoint, not used")
     latest = checkpoints.latest()
     if latest is None:
+        if setup.config.policy.start:
+            states = start_from(setup, Path(setup.config.policy.start))
         if setup.config.warm_start.steps:
             states = warm_start(setup, states, traces_of(setup), draw)
         trainer = Trainer(setup, states)
-        _write_run(out, setup)
+        if primary():
+            _write_run(out, setup)
         checkpoints.save(0, trainer.saved, trainer.carried)
         checkpoints.finish()
     else:
         trainer = Trainer(setup, states)
         trainer.take_over(*checkpoints.restore(latest, trainer.saved))
         say(f"going on from {checkpoints.folder / str(latest)}: {trainer.updates:,} updates")
-    log = RunLog(out, trainer.updates)
-    log.write_pool(setup.tasks.passages, setup.tasks.oracle)
+    log = RunLog(out, trainer.updates) if primary() else None
+    if log is not None:
+        log.write_pool(setup.tasks.passages, setup.tasks.oracle)
     before = _evaluate(setup, trainer, out, draw) if trainer.updates == 0 else None
     # Ctrl-C waits for the update that is under way, and for its checkpoint.
     with uninterrupted() as interrupted:
@@ -103,9 +109,12 @@ def _train(
                 checkpoints.save(trainer.updates, trainer.saved, trainer.carried)
         finally:
             checkpoints.finish()
-            log.close()
+            if log is not None:
+                log.close()
     after = _evaluate(setup, trainer, out, draw)
     outcome = Outcome(trainer.updates, trainer.spent, before, after, trainer.signals.lines())
+    if not primary():
+        return outcome
     write_json(
         out / "summary.json",
         {
@@ -117,14 +126,20 @@ def _train(
             "evaluations": _evaluations(out),
         },
     )
+    write_page(out)
     return outcome
+
+
+def primary() -> bool:
+    """Whether this process writes files: the first of several hosts, which all do the same."""
+    return jax.process_index() == 0
 
 
 def _updates(
     setup: Setup,
     trainer: Trainer,
     checkpoints: Checkpoints,
-    log: RunLog,
+    log: RunLog | None,
     out: Path,
     draw: Draw,
     interrupted: Callable[[], bool],
@@ -134,8 +149,9 @@ def _updates(
     every = setup.config.evaluation.every
     while trainer.spent < run.budget and trainer.updates < run.updates and not interrupted():
         update = trainer.update()
-        log.write_rollouts(update.number, rollout_rows(update))
-        log.write_metrics(update.metrics)
+        if log is not None:
+            log.write_rollouts(update.number, rollout_rows(update))
+            log.write_metrics(update.metrics)
         draw("train", min(trainer.spent, run.budget), run.budget, update.metrics)
         if update.number % run.checkpoint_every == 0:
             checkpoints.save(update.number, trainer.saved, trainer.carried)
@@ -225,9 +241,12 @@ def _evaluate(setup: Setup, trainer: Trainer, out: Path, draw: Draw) -> Evaluati
         seed=settings.seed,
         draw=lambda done, total: draw("evaluate", done, total, {}),
     )
-    folder = out / "evaluations"
-    folder.mkdir(exist_ok=True)
-    write_json(folder / f"update-{trainer.updates:08d}.json", found.summary)
+    if primary():
+        folder = out / "evaluations"
+        folder.mkdir(exist_ok=True)
+        write_json(folder / f"update-{trainer.updates:08d}.json", found.summary)
+        if trainer.updates:
+            write_page(out)
     return found
 
 

@@ -13,7 +13,10 @@ from typing import Any
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
+from jax.sharding import NamedSharding
+from numpy.typing import NDArray
 
 from herald_jax.train.model import Cache
 from herald_jax.types import pytree
@@ -41,12 +44,6 @@ class Written:
     ended: jax.Array  # bool [B] the last of them is the end token
 
 
-def turn_key(seed: int, update: int, turn: int) -> jax.Array:
-    """Key of a turn, from which each row folds its own."""
-    key = jax.random.key(seed)
-    return jax.random.fold_in(jax.random.fold_in(key, update), turn)
-
-
 def kept_logits(logits: jax.Array, top_p: float) -> jax.Array:
     """Logits of the smallest set of tokens that holds `top_p` of the probability; -inf elsewhere.
 
@@ -66,7 +63,7 @@ def kept_logits(logits: jax.Array, top_p: float) -> jax.Array:
 
 @partial(
     jax.jit,
-    static_argnames=("graph", "length", "end", "temperature", "top_p", "greedy"),
+    static_argnames=("graph", "length", "end", "temperature", "top_p", "greedy", "told"),
     donate_argnames="context",
 )
 def take_turn(
@@ -77,13 +74,14 @@ def take_turn(
     chunk_lengths: jax.Array,
     rows: jax.Array,
     live: jax.Array,
-    key: jax.Array,
+    stream: NDArray[np.uint32],
     *,
     length: int,
     end: int,
     temperature: float,
     top_p: float,
     greedy: bool,
+    told: NamedSharding,
 ) -> tuple[Context, Written]:
     """Reads a chunk and writes a turn.
 
@@ -95,12 +93,13 @@ def take_turn(
         chunk_lengths: int32 [B] how many of them are the row's; at least 1 where live.
         rows: int32 [B] numbers that rows fold into the key.
         live: bool [B] rows that take the turn; the others write nothing.
-        key: from `turn_key`.
+        stream: uint32 [3], seed of the run, number of the update and of the turn.
         length: N, most tokens of a turn.
         end: id of the end token.
         temperature: of sampling; log-probabilities are those of the tempered policy.
         top_p: as `kept_logits`; log-probabilities are those before it.
         greedy: take the likeliest token, the first of equal ones, instead of sampling.
+        told: where what was written lies: whole on every device, since every host reads it.
 
     Returns:
         The context behind the turn, and what was written.
@@ -119,6 +118,8 @@ def take_turn(
     hidden, cache = policy.hidden(chunk, positions, mask, context.cache, context.at)
     last = jnp.maximum(chunk_lengths - 1, 0)[:, None, None]
     logits = policy.logits(jnp.take_along_axis(hidden, last, axis=1))[:, 0]
+    key = jax.random.key(stream[0])
+    key = jax.random.fold_in(jax.random.fold_in(key, stream[1]), stream[2])
     row_keys = jax.vmap(partial(jax.random.fold_in, key))(rows)
 
     def choose(logits: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -180,4 +181,5 @@ def take_turn(
         unfinished, write, start
     )
     after = Context(cache=cache, held=held, position=position, at=context.at + width + step)
-    return after, Written(tokens=tokens, logps=logps, count=count, ended=ended)
+    written = Written(tokens=tokens, logps=logps, count=count, ended=ended)
+    return after, jax.lax.with_sharding_constraint(written, told)

@@ -18,6 +18,7 @@ from herald_jax.train.lora import LoraConfig, LoraParam, add_lora
 from herald_jax.train.model import Decoder
 from herald_jax.train.model_config import PRESETS, ModelConfig, read_hf_config
 from herald_jax.train.reward import RewardModel
+from herald_jax.train.rollout import Sampler
 from herald_jax.train.sharding import make_mesh, param_shardings
 from herald_jax.train.tasks import TaskError, make_world, pool_tasks, world_tasks
 from herald_jax.train.tokens import Tokeniser
@@ -128,6 +129,18 @@ def around(
         "reward": RewardModel(tasks.passages, tasks.oracle, manifest, config.reward.contract),
         "evidence": Evidence(tasks.passages, tasks.oracle, manifest.data.rules),
     }
+
+
+def sampler_of(setup: Setup) -> Sampler:
+    """Runs the policy's conversations."""
+    return Sampler(
+        setup.shape,
+        setup.graph,
+        setup.tokeniser,
+        setup.environment,
+        setup.mesh,
+        setup.compute,
+    )
 
 
 def make_tokeniser(config: TrainConfig, tasks: Tasks) -> Tokeniser:

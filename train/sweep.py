@@ -1,5 +1,7 @@
 """Every setting of retrieval credit against the others, from one warm start, in one table.
 
+The first arm is warm-started, the others start from its policy before its first update.
+
 All arms have the same seed, questions, group size and budget of generated action tokens, and before
 their first update the same rollouts, which is checked by a digest of all but the rewards (SPEC
 section 11).
@@ -65,10 +67,19 @@ def sweep(
     rows: list[dict[str, Any]] = []
     first: dict[str, Any] | None = None
     opening: str | None = None
+    started = config
     for number, arm in enumerate(chosen):
         folder = out / arm.name.replace(" ", "-")
         say(f"arm {number + 1} of {len(chosen)}: {arm.name}")
-        train(replace(config, credit=arm.credit), folder, say=say, draw=draw)
+        train(replace(started, credit=arm.credit), folder, say=say, draw=draw)
+        if number == 0:
+            # Others have these parameters, whatever the steps to them were.
+            start = str(folder / "checkpoints" / "0")
+            started = replace(
+                config,
+                policy=replace(config.policy, start=start),
+                warm_start=replace(config.warm_start, steps=0),
+            )
         seen = opening_digest(folder)
         opening = opening or seen
         if seen != opening:

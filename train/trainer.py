@@ -27,10 +27,10 @@ from herald_jax.train.diagnostics import DetectorSignals
 from herald_jax.train.grouping import mixed_groups, questions_of_update
 from herald_jax.train.optimizer import make_optimizer
 from herald_jax.train.reward import Rewarded
-from herald_jax.train.rollout import Rollout, Sampler, Sampling
+from herald_jax.train.rollout import Rollout, Sampling
 from herald_jax.train.sequences import Sequences, sequences_of
-from herald_jax.train.setup import Setup
-from herald_jax.train.sharding import batch_sharding, param_shardings
+from herald_jax.train.setup import Setup, sampler_of
+from herald_jax.train.sharding import batch_sharding, param_shardings, replicated
 from herald_jax.train.update import Batch, Stats, TrainState, make_step, reference_logps
 from herald_jax.types import DETECTORS, PAD, HeraldError
 
@@ -70,9 +70,7 @@ class Trainer:
         self.optimizer = make_optimizer(config.optimizer)
         self.signals = DetectorSignals(setup.reward.penalties)
         self.credit = CreditReport()
-        self._sampler = Sampler(
-            setup.shape, setup.graph, setup.tokeniser, setup.environment, setup.compute
-        )
+        self._sampler = sampler_of(setup)
         self._reference = jax.tree.map(jnp.copy, states) if config.grpo.kl else None
         self.state = self._start(states)
         step = make_step(
@@ -85,7 +83,9 @@ class Trainer:
             kl_weight=config.grpo.kl,
         )
         self._batch = batch_sharding(setup.mesh)
-        self._step = jax.jit(step, donate_argnums=0, out_shardings=(self.placed, None))
+        self._step = jax.jit(
+            step, donate_argnums=0, out_shardings=(self.placed, replicated(setup.mesh))
+        )
 
     def _start(self, states: tuple[Any, Any]) -> TrainState:
         trained, frozen = states
@@ -238,10 +238,11 @@ class Trainer:
             reference = reference_logps(
                 self.setup.graph,
                 *self._reference,
-                sequences.tokens,
-                sequences.length,
+                np.asarray(sequences.tokens),
+                np.asarray(sequences.length),
                 places,
                 temperature=config.rollouts.temperature,
+                told=replicated(self.setup.mesh),
             )
         batch = Batch(
             tokens=sequences.tokens,
@@ -254,7 +255,8 @@ class Trainer:
             ),
             weight=weight,
         )
-        batch = jax.device_put(batch, jax.tree.map(lambda _: self._batch, batch))
+        # From the memory of the host: it may be one of several, which all have the same rows.
+        batch = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf), self._batch), batch)
         found = []
         for _ in range(config.grpo.epochs):
             self.state, stats = self._step(self.state, batch)

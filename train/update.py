@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
+from jax.sharding import NamedSharding
 
 from herald_jax.kernels.policy_loss import kl, objective
 from herald_jax.types import PAD, pytree
@@ -195,7 +196,7 @@ def make_step(
     return step
 
 
-@partial(jax.jit, static_argnames=("graph", "temperature"))
+@partial(jax.jit, static_argnames=("graph", "temperature", "told"))
 def reference_logps(
     graph: nnx.GraphDef[Any],
     params: Params,
@@ -205,7 +206,9 @@ def reference_logps(
     places: jax.Array,
     *,
     temperature: float,
+    told: NamedSharding,
 ) -> jax.Array:
-    """Log-probabilities of the tokens at some places under a frozen policy: float32 [B, W]."""
+    """Log-probabilities of tokens under a frozen policy: float32 [B, W], lying as `told` says."""
     policy = nnx.merge(graph, params, frozen)
-    return token_logps(policy, tokens, length, places, temperature)[0]
+    logps, _ = token_logps(policy, tokens, length, places, temperature)
+    return jax.lax.with_sharding_constraint(logps, told)

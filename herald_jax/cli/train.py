@@ -36,6 +36,13 @@ def train(
     defaults: Annotated[
         bool, typer.Option("--defaults", help="Print a file with every setting, and train nothing.")
     ] = False,
+    distributed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|HOST:PORT/INDEX/COUNT",
+            help="One of several processes of a run.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Train a search agent by GRPO on a contract of the manifest.
@@ -53,15 +60,19 @@ def train(
     from herald_jax.cli.compiled import keep_compiled
     from herald_jax.cli.train_progress import train_progress
     from herald_jax.train.config_load import read_config
+    from herald_jax.train.run import primary
     from herald_jax.train.run import train as run
 
     settings = read_config(config, set_ or [])
+    if distributed:
+        from herald_jax.pool.peers import connect
+
+        connect(distributed)
     keep_compiled()
     with train_progress(quiet) as draw:
         outcome = run(settings, out, say=say, draw=draw)
-    from herald_jax.train.page import write_page
-
-    write_page(out)
+    if not primary():
+        return
     for line in outcome.told:
         show(line)
     say(

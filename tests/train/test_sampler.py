@@ -7,9 +7,10 @@ import pytest
 from flax import nnx
 from train_setups import small_setup
 
-from herald_jax.train.rollout import Sampler, Sampling
+from herald_jax.train.rollout import Sampling
 from herald_jax.train.sampler import kept_logits
 from herald_jax.train.sequences import sequences_of
+from herald_jax.train.setup import sampler_of
 from herald_jax.train.spans import POLICY, PROMPT, QUERY, TOOL, author_mask
 from herald_jax.train.update import token_logps
 
@@ -17,8 +18,7 @@ from herald_jax.train.update import token_logps
 @pytest.fixture(scope="module")
 def parts():
     setup, states = small_setup()
-    sampler = Sampler(setup.shape, setup.graph, setup.tokeniser, setup.environment, setup.compute)
-    return setup, states, sampler
+    return setup, states, sampler_of(setup)
 
 
 SAMPLED = Sampling(turns=3, turn_tokens=12)

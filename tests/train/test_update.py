@@ -10,6 +10,7 @@ from flax import nnx
 from herald_jax.kernels.policy_loss import token_weights
 from herald_jax.train.model import Decoder
 from herald_jax.train.model_config import ModelConfig
+from herald_jax.train.sharding import make_mesh, replicated
 from herald_jax.train.update import (
     Batch,
     TrainState,
@@ -161,7 +162,14 @@ def test_reference_log_probabilities_are_the_policys(policy):
     graph, params, frozen = policy
     batch = make_batch(policy)
     found = reference_logps(
-        graph, params, frozen, batch.tokens, batch.length, batch.places, temperature=1.0
+        graph,
+        params,
+        frozen,
+        batch.tokens,
+        batch.length,
+        batch.places,
+        temperature=1.0,
+        told=replicated(make_mesh(1, 1, 1)),
     )
     mask = np.asarray(batch.places) >= 0
     assert np.allclose(np.asarray(found)[mask], np.asarray(batch.old_logps)[mask], atol=1e-6)
