@@ -17,6 +17,8 @@ from known_faults import (
     metrics,
     retrieval,
     statistics,
+    tokens,
+    training_checkpoints,
 )
 from known_faults.cases import FOLDER, Case, files, kind_of, load
 
@@ -52,6 +54,8 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "masked-loss": (losses.masked_tokens_and_means,),
     "clip-and-kl": (losses.clips_and_kl,),
     "tool-credit": (credit.step_advantages, credit.credit_of_searches),
+    "token-alignment": (tokens.masks_and_authors,),
+    "checkpoint-resume": (training_checkpoints.resumed_steps,),
 }
 
 NOT_CONCERNED = {
@@ -59,8 +63,6 @@ NOT_CONCERNED = {
     "authorship": "an audit reads steps as fields; no transcript is parsed yet",
     "citation-syntax": "an audit reads citations as ids; no marker in a text is parsed yet",
     "noninferiority-gate": "no two policies are compared yet",
-    "checkpoint-resume": "nothing is trained yet, so nothing is resumed",
-    "token-alignment": "there are no tokens of a policy yet",
 }
 
 

@@ -52,8 +52,9 @@ def sequences_of(rollouts: Sequence[Rollout], width: int | None = None) -> Seque
         found.append(np.flatnonzero(author_mask(run.spans, POLICY, len(run.tokens))))
     places = padded_places(found)
     logps = np.zeros(places.shape, np.float32)
-    for at, run in enumerate(rollouts):
-        logps[at, : len(run.logps)] = run.logps
+    for at, (run, where) in enumerate(zip(rollouts, found, strict=True)):
+        own = np.array(run.logps, np.float32)[where > 0]
+        logps[at, : len(own)] = own
     return Sequences(
         tokens=side_by_side([run.tokens for run in rollouts], width),  # type: ignore[arg-type]
         length=np.array([len(run.tokens) for run in rollouts], np.int32),  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Rollouts side by side: lengths say what is padding, places say what is trained."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -53,13 +54,12 @@ def test_what_stands_behind_a_row_reaches_none_of_its_tokens():
     shape = ModelConfig(vocab=12, width=16, layers=1, heads=2, kv_heads=1, head_dim=8, hidden=16)
     policy = Decoder(shape, rngs=nnx.Rngs(0))
     found = sequences_of([SHORT])
-    narrow = token_logps(policy, found.tokens[:, :4], found.length, found.places, 1.0)[0]
-    wide = np.where(np.arange(64) < 4, found.tokens, 11).astype(np.int32)
-    np.testing.assert_allclose(
-        token_logps(policy, wide, found.length, found.places, 1.0)[0][:, :2],
-        narrow[:, :2],
-        atol=1e-6,
-    )
+    logps = jax.jit(lambda ids: token_logps(policy, ids, found.length, found.places, 1.0)[0])
+    other = np.where(np.arange(64) < 4, found.tokens, 11).astype(np.int32)
+    assert np.array_equal(logps(found.tokens)[:, :2], logps(other)[:, :2])
+    # One token of the row itself does.
+    other[0, 1] = 9
+    assert not np.array_equal(logps(found.tokens)[:, :2], logps(other)[:, :2])
     seen = causal(jnp.array([4]), 6)[0]
     assert seen.tolist() == (np.tri(6, dtype=bool) & (np.arange(6) < 4)[:, None]).tolist()
 
@@ -94,6 +94,10 @@ def test_the_first_token_of_a_row_is_never_trained():
     assert found.shape == (2, 32)
     assert found[0, :3].tolist() == [1, 5, PAD]
     assert (found[1] == PAD).all()
+    # Its log-probability is left out with it, and the others keep their tokens.
+    whole = sequences_of([rollout(0, (POLICY, [7, 8, END]))])
+    assert whole.places[0, :3].tolist() == [1, 2, PAD]
+    assert whole.logps[0, :3].tolist() == [-2, -3, 0]
 
 
 def test_no_rows_have_shapes_too():
