@@ -122,6 +122,7 @@ class Peer:
             raise PeerAbsentError(f"{python}: {error.strerror}") from None
         self.hello = self._answer()
         if "absent" in self.hello:
+            self.close()
             raise PeerAbsentError(self.hello["absent"])
 
     def step(self) -> dict[str, float]:
@@ -135,10 +136,12 @@ class Peer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            sys.exit(f"{PEER.name} ended with exit code {self._process.wait()}")
+            self._process.communicate()
+            sys.exit(f"{PEER.name} ended with exit code {self._process.returncode}")
         return dict(json.loads(line))
 
     def close(self) -> None:
+        """Ends it."""
         self._process.communicate()
 
 
@@ -304,7 +307,7 @@ def rows_of(
     def row(words: str, part: str, other: str, tokens: str, goal: float | None) -> Row:
         spent = [found[part] for found in mine]
         rate = median(found[tokens] / found[part] for found in mine)
-        detail = f"{rate:,.0f} {words} tokens/s"
+        detail = f"{rate:,.0f} {'generated' if tokens == 'generated' else 'read'} tokens/s"
         if theirs is not None:
             peer = [found[other] for found in theirs]
             detail += (
@@ -343,29 +346,27 @@ def in_the_world(options: argparse.Namespace, compiled: Compiled) -> list[Row]:
         f"{median(one['searches'] for one in found):.2f} searches a rollout, "
         f"{median(one['answered'] for one in found):.0%} answered"
     )
-    rows = [
-        Row(
-            name=f"{name}: a whole step",
-            seconds=median(one["step"] for one in found),
-            measured=median(one["generated"] / one["step"] for one in found),
-            unit="action tokens/s",
-            detail=told,
+
+    def share(part: str) -> Row:
+        highest = max(100 * one[part] / one["step"] for one in found)
+        return Row(
+            name=f"{name}: share of the {part}",
+            seconds=median(one[part] for one in found),
+            measured=100 * sum(one[part] for one in found) / whole,
+            unit="%",
+            goal=GOAL_REWARD if part == "reward" else None,
+            at_most=part == "reward",
+            detail=f"of the seconds of all these steps; highest of one {highest:.1f} %",
         )
-    ]
-    for part in PARTS:
-        rows.append(
-            Row(
-                name=f"{name}: share of the {part}",
-                seconds=median(one[part] for one in found),
-                measured=100 * sum(one[part] for one in found) / whole,
-                unit="%",
-                goal=GOAL_REWARD if part == "reward" else None,
-                at_most=part == "reward",
-                detail=f"highest of a step {100 * max(one[part] / one['step'] for one in found):.1f}"
-                " %",
-            )
-        )
-    return rows
+
+    step = Row(
+        name=f"{name}: a whole step",
+        seconds=median(one["step"] for one in found),
+        measured=median(one["generated"] / one["step"] for one in found),
+        unit="action tokens/s",
+        detail=told,
+    )
+    return [step, *map(share, PARTS)]
 
 
 def main() -> None:

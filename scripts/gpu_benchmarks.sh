@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs the benchmarks of kernels, devices, bootstrap and BM25 on a GPU or TPU.
+# Runs the benchmarks of kernels, devices, bootstrap, training and BM25 on a GPU or TPU.
 #
 #   scripts/gpu_benchmarks.sh                    # into benchmarks/results/accelerator
 #   scripts/gpu_benchmarks.sh --quick
 #   PYTHON=python3 RESULTS=/tmp/out scripts/gpu_benchmarks.sh
 #
 # The checkout need not be installed. Kernels, devices and bootstrap need JAX with its plugin for the
-# device, NumPy, SciPy and chex alone; BM25 needs what pyproject.toml lists and rank_bm25 besides.
+# device, NumPy, SciPy and chex alone; training needs Flax and Optax besides, BM25 what pyproject.toml
+# lists and rank_bm25.
 # One that fails stops no other. Two cores of the host are what the kernels are compared with.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +26,7 @@ fi
 echo "gpu_benchmarks: on ${found#* }"
 
 failed=()
-for name in kernels devices bootstrap bm25; do
+for name in kernels devices bootstrap train_devices bm25; do
   echo "== $name"
   "$python" "benchmarks/$name.py" "$@" --out "$results/$name.json" || failed+=("$name")
 done
