@@ -120,7 +120,7 @@ class Reward(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Grpo(Section):
-    """The objective (TRAINING: A = (r - mean) / (sd + eps), PPO clipping, optional KL)."""
+    """The objective (SPEC section 10): group advantages, clipped ratios, optional KL."""
 
     clip_low: float = setting(0.2, Number(low=0.0, high=1.0), "ε_low")
     clip_high: float = setting(0.28, Number(low=0.0, high=100.0), "ε_high")

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import jax
 import pytest
 from train_setups import SMALL
 
+from herald_jax.data.records import OracleRow, Passage, Trajectory
 from herald_jax.train.config import SIGNALS
-from herald_jax.train.config_load import default_config_toml
+from herald_jax.train.config_load import SECTIONS, default_config_toml, parse_config
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 Herald = Callable[..., Any]
 
 # The log is what is tested here: the smallest audit there is.
@@ -257,3 +260,25 @@ def test_an_interrupted_run_saves_its_update_and_goes_on(
     )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     assert summary["updates"] == done + 1
+
+
+def test_the_page_on_training_names_every_table_and_its_settings_are_valid(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    assert [name for name in SECTIONS if f"`[{name}]`" not in text] == []
+    examples = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found = [parse_config(tomllib.loads(example), "training.md") for example in examples]
+    assert [config.credit.signal for config in found] == ["cov_dep", "cov"]
+    assert found[1].policy.lora_rank == 16
+
+
+def test_the_reward_of_the_page_is_a_reward() -> None:
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {
+        "passages": [Passage("p", "text")],
+        "oracle": [OracleRow("q", ["x"], ["p"])],
+        "records": [Trajectory("t", "q", "?", [], "x", ["p"])],
+    }
+    exec(compile(example, "docs/training.md", "exec"), names)
+    # Right, and cites what no search returned.
+    assert names["rewarded"].reward.tolist() == [-1.0]
