@@ -68,14 +68,17 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def place(herald: Herald, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with settings, a run of one update in `run`, and a sample in `pool`."""
+    """A folder with settings, a run of one update in `run`, and a sample in `pool`.
+
+    Batches are of eight rollouts wherever one can choose, so that few programs are compiled.
+    """
     folder = tmp_path_factory.mktemp("train")
     (folder / "config.toml").write_text(settings(), encoding="utf-8")
     done = herald("train", "config.toml", "--set", "run.updates=1", "-o", "run", folder=folder)
     assert done.code == 0, done.err
     (folder / "stdout.txt").write_text(done.out, encoding="utf-8")
     (folder / "stderr.txt").write_text(done.err, encoding="utf-8")
-    made = herald("sample", "pool", "--questions", "6", "--rollouts", "1", folder=folder)
+    made = herald("sample", "pool", "--questions", "8", "--rollouts", "1", folder=folder)
     assert made.code == 0, made.err
     return folder
 
@@ -141,15 +144,15 @@ def test_rollouts_of_a_pool_can_be_audited(herald: Herald, place: Path, tmp_path
 def test_eval_prints_figures_with_intervals_and_writes_them(
     herald: Herald, place: Path, tmp_path: Path
 ) -> None:
-    command = ("eval", place / "run", "--questions", "3", "--samples", "1", "-o", "found.json")
+    command = ("eval", place / "run", "--questions", "8", "--samples", "1", "-o", "found.json")
     done = herald(*command, folder=tmp_path)
     assert done.code == 0, done.err
-    assert "3 questions, 6 rollouts; intervals of 95% over questions" in done.out
+    assert "8 questions, 16 rollouts; intervals of 95% over questions" in done.out
     for name in ("em", "f1", "citation precision", "support recall", "cited not retrieved"):
         line = next(line for line in done.out.splitlines() if line.startswith(name))
         assert len(re.findall(r"\d\.\d{3}  \[\d\.\d{3}, \d\.\d{3}\]", line)) == 3, line
     [found] = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["evaluations"]
-    assert (found["updates"], found["questions"], found["rollouts"]) == (1, 3, 6)
+    assert (found["updates"], found["questions"], found["rollouts"]) == (1, 8, 16)
 
 
 def test_eval_against_another_checkpoint_is_paired(
@@ -157,7 +160,7 @@ def test_eval_against_another_checkpoint_is_paired(
 ) -> None:
     first, last = (place / "run" / "checkpoints" / step for step in "01")
     done = herald(
-        "eval", last, "--against", first, "--questions", "3", "--samples", "1", folder=tmp_path
+        "eval", last, "--against", first, "--questions", "8", "--samples", "1", folder=tmp_path
     )
     assert done.code == 0, done.err
     assert f"{last}, 1 updates" in done.out and f"{first}, 0 updates" in done.out

@@ -190,7 +190,8 @@ def step():
     )
     tokens = np.random.default_rng(0).integers(1, SHAPE.vocab, (4, TOKENS)).astype(np.int32)
     length = np.full(4, TOKENS, np.int32)
-    old = token_logps(nnx.merge(graph, params, frozen), tokens, length, PLACES, 1.0)[0]
+    policy = nnx.merge(graph, params, frozen)
+    old = jax.jit(lambda ids: token_logps(policy, ids, length, PLACES, 1.0)[0])(tokens)
 
     def take(advantage):
         batch = Batch(
