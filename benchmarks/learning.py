@@ -1,11 +1,12 @@
-"""Does training on the audited reward make a better search agent? From nothing, on this machine.
+"""Does training on an audited reward make a better search agent? From nothing, on this machine.
 
 Each seed: a `tiny` policy learns the format from the scripted agents of the built-in world, then
-GRPO trains it on `R_full` (`learning.toml`). Exact match and citation precision on held-out
-questions must rise over the warm-started policy, the lower ends of the question-clustered intervals
-of the paired differences above zero, in every seed. The control has the advantages of each group
-shuffled, all else alike: there the same intervals must not lie above zero. Every run is a process
-of its own, and one of them takes less than 15 minutes.
+GRPO trains it on a contract of `learning_reward.toml` (`learning.toml`). Exact match and citation
+precision on held-out questions must rise over the warm-started policy, the lower ends of the
+question-clustered intervals of the paired differences above zero, in every seed. The control starts
+from the same warm-started policy as its seed and has the advantages of each group shuffled, all
+else alike: there the same intervals must not lie above zero. Every run is a process of its own, and
+takes less than 15 minutes; `--jobs` of them run side by side.
 
   python benchmarks/learning.py --out benchmarks/results/learning.json
   python benchmarks/learning.py --quick
@@ -15,6 +16,7 @@ of its own, and one of them takes less than 15 minutes.
 import argparse
 import json
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,8 @@ def train(out: Path, seed: int, options: argparse.Namespace, *, control: bool) -
     """One run, and what became of it."""
     chosen = [f"run.seed={seed}", *(QUICK if options.quick else ()), *options.set]
     if control:
-        chosen.append(CONTROL)
+        start = out.with_name(f"seed-{seed}") / "checkpoints" / "0"
+        chosen += [f"policy.start={start}", "warm_start.steps=0", CONTROL]
     flags = [part for setting in chosen for part in ("--set", setting)]
     done = herald("train", options.settings, "--out", out, *flags, cache=options.cache)
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
@@ -94,22 +97,25 @@ def main() -> None:
     parser.add_argument("--control", type=int, nargs="*", default=[0], help="seeds of the control")
     parser.add_argument("--settings", type=Path, default=SETTINGS)
     parser.add_argument("--set", nargs="*", default=[], help="table.key=value")
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     parser.add_argument("--folder", type=Path, help="keeps the runs; default: they are deleted")
     options = parser.parse_args()
+    if missing := set(options.control) - set(options.seeds):
+        parser.error(f"--control {min(missing)}: name it under --seeds as well")
     before = machine()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         options.cache = folder
-        plan = [(seed, False) for seed in options.seeds] + [(s, True) for s in options.control]
-        runs = [
-            train(
-                folder / f"{'control' if control else 'seed'}-{seed}",
-                seed,
-                options,
-                control=control,
-            )
-            for seed, control in plan
-        ]
+
+        def one(task: tuple[int, bool]) -> dict[str, Any]:
+            seed, control = task
+            name = f"{'control' if control else 'seed'}-{seed}"
+            return train(folder / name, seed, options, control=control)
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            # A control needs the policy that its seed starts from.
+            seeds = pool.map(one, [(seed, False) for seed in options.seeds])
+            runs = [*seeds, *pool.map(one, [(seed, True) for seed in options.control])]
     rows = [row for run in runs for row in rows_of(run, options.quick)]
     finish(options, "learning on the audited reward", before, rows, runs=runs)
 

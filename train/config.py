@@ -130,7 +130,7 @@ class Grpo(Section):
     aggregation: str = setting("token_mean", Choice(AGGREGATIONS), "how tokens weigh in the loss")
     length: int = setting(256, _FEW, "L of fixed_length")
     epochs: int = setting(1, Integer(low=1, high=64), "inner steps on the same rollouts")
-    micro_rows: int = setting(16, _FEW, "rollouts of a micro-batch")
+    micro_rows: int = setting(8, _FEW, "rollouts of a micro-batch")
     shuffle_advantages: bool = setting(
         False, Flag(), "control: advantages permuted within each group, so that they mean nothing"
     )

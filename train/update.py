@@ -7,7 +7,7 @@ gradient that is not finite changes nothing and is reported.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from herald_jax.kernels.policy_loss import kl, objective
 from herald_jax.types import PAD, pytree
 
 Params = Any
+Tree = TypeVar("Tree")
 
 
 @pytree
@@ -97,6 +98,23 @@ def token_logps(
     return chosen, -jnp.sum(jnp.exp(normal) * normal, axis=-1)
 
 
+def micro_batches(batch: Tree, rows: int) -> Tree:
+    """Arrays [B, ...] as [B / rows, rows, ...], to be scanned over.
+
+    On a CPU small ones are twice as fast as the whole: what a layer writes is still in cache when
+    the next one reads it.
+
+    Args:
+        batch: any tree of arrays with the same first axis.
+        rows: of a micro-batch; divides B.
+    """
+    # Every n-th row to the same micro-batch: rows that are split over devices stay there.
+    return jax.tree.map(
+        lambda leaf: leaf.reshape(rows, leaf.shape[0] // rows, *leaf.shape[1:]).swapaxes(0, 1),
+        batch,
+    )
+
+
 def make_step(
     graph: nnx.GraphDef[Any],
     optimizer: optax.GradientTransformation,
@@ -151,14 +169,7 @@ def make_step(
     gradient = jax.value_and_grad(loss_of, has_aux=True)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Stats]:
-        rows = batch.tokens.shape[0]
-        # Every n-th row to the same micro-batch: rows that are split over devices stay there.
-        cut = jax.tree.map(
-            lambda leaf: leaf.reshape(micro_rows, rows // micro_rows, *leaf.shape[1:]).swapaxes(
-                0, 1
-            ),
-            batch,
-        )
+        cut = micro_batches(batch, micro_rows)
 
         def one(carry: tuple[jax.Array, Params], part: Batch) -> tuple[Any, dict[str, Any]]:
             total, grads = carry

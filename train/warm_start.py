@@ -5,6 +5,7 @@ built-in world's agents, good and bad in the proportions in which they are met, 
 trajectories; the text of each is made by the same code that runs the environment.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from herald_jax.train.sequences import WIDTHS, padded_places, side_by_side
 from herald_jax.train.setup import Setup
 from herald_jax.train.tasks import TaskError
 from herald_jax.train.tokens import Tokeniser
-from herald_jax.train.update import token_logps
+from herald_jax.train.update import micro_batches, token_logps
 from herald_jax.types import PAD
 
 Draw = Callable[[str, int, int, Mapping[str, float | int]], None]
@@ -120,7 +121,11 @@ def imitation_optimizer(settings: WarmStart) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule, b2=0.99))
 
 
-@partial(jax.jit, static_argnames=("graph", "optimizer"), donate_argnames=("params", "state"))
+@partial(
+    jax.jit,
+    static_argnames=("graph", "optimizer", "micro_rows"),
+    donate_argnames=("params", "state"),
+)
 def imitate(
     graph: nnx.GraphDef[Any],
     params: Any,
@@ -131,6 +136,7 @@ def imitate(
     places: jax.Array,
     *,
     optimizer: optax.GradientTransformation,
+    micro_rows: int,
 ) -> tuple[Any, optax.OptState, jax.Array]:
     """One step of maximum likelihood on the agent's tokens.
 
@@ -143,18 +149,25 @@ def imitate(
         length: int32 [B].
         places: int32 [B, W] where the agent's tokens stand, PAD at the end.
         optimizer: from `imitation_optimizer`.
+        micro_rows: rows of a micro-batch; divides B.
 
     Returns:
         Trained state, optimiser state, and the mean negative log-likelihood of a token.
     """
 
-    def loss(params: Any) -> jax.Array:
-        policy = nnx.merge(graph, params, frozen)
-        logps, _ = token_logps(policy, tokens, length, places, 1.0)
-        count = jnp.maximum(jnp.sum(places != PAD), 1).astype(jnp.float32)
-        return -jnp.sum(jnp.where(places != PAD, logps, 0.0)) / count
+    count = jnp.maximum(jnp.sum(places != PAD), 1).astype(jnp.float32)
 
-    value, grads = jax.value_and_grad(loss)(params)
+    def loss(params: Any, part: tuple[jax.Array, ...]) -> jax.Array:
+        policy = nnx.merge(graph, params, frozen)
+        logps, _ = token_logps(policy, *part, 1.0)
+        return -jnp.sum(jnp.where(part[-1] != PAD, logps, 0.0)) / count
+
+    def add(so_far: Any, part: tuple[jax.Array, ...]) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, so_far, jax.value_and_grad(loss)(params, part)), None
+
+    nothing = (jnp.zeros((), jnp.float32), jax.tree.map(jnp.zeros_like, params))
+    parts = micro_batches((tokens, length, places), micro_rows)
+    (value, grads), _ = jax.lax.scan(add, nothing, parts)
     updates, state = optimizer.update(grads, state, params)
     return optax.apply_updates(params, updates), state, value
 
@@ -207,6 +220,7 @@ def warm_start(
         )
     lengths = np.array([len(ids) for ids in traces.tokens])
     optimizer = imitation_optimizer(settings)
+    micro_rows = math.gcd(settings.rows, setup.config.grpo.micro_rows)
     trained, frozen = states
     state = optimizer.init(trained)
     waiting: list[NDArray[np.int64]] = []
@@ -216,7 +230,13 @@ def warm_start(
             waiting = batches(lengths, settings.rows, epoch, setup.config.run.seed)[::-1]
             epoch += 1
         trained, state, loss = imitate(
-            setup.graph, trained, frozen, state, *traces.rows(waiting.pop()), optimizer=optimizer
+            setup.graph,
+            trained,
+            frozen,
+            state,
+            *traces.rows(waiting.pop()),
+            optimizer=optimizer,
+            micro_rows=micro_rows,
         )
         losses.append(loss)
         if step % _SHOWN == _SHOWN - 1 or step + 1 == settings.steps:

@@ -36,7 +36,7 @@ for data, fsdp, tensor in [(1, 1, 1), (2, 2, 2)]:
         "norm": update.metrics["grad/norm"],
         "reward": update.metrics["reward/mean"],
         "share": largest / whole,
-        "params": float(sum(np.abs(np.asarray(leaf)).sum() for leaf in jax.tree.leaves(trainer.states))),
+        "params": float(sum(np.abs(leaf).sum() for leaf in jax.tree.leaves(trainer.states))),
     })
 print(json.dumps(found))
 """
