@@ -159,8 +159,9 @@ def imitate(
 
     def loss(params: Any, part: tuple[jax.Array, ...]) -> jax.Array:
         policy = nnx.merge(graph, params, frozen)
-        logps, _ = token_logps(policy, *part, 1.0)
-        return -jnp.sum(jnp.where(part[-1] != PAD, logps, 0.0)) / count
+        tokens, length, places = part
+        logps, _ = token_logps(policy, tokens, length, places, 1.0)
+        return -jnp.sum(jnp.where(places != PAD, logps, 0.0)) / count
 
     def add(so_far: Any, part: tuple[jax.Array, ...]) -> tuple[Any, None]:
         return jax.tree.map(jnp.add, so_far, jax.value_and_grad(loss)(params, part)), None

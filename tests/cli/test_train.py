@@ -48,6 +48,7 @@ def settings(**changes: Any) -> str:
     tables = {name: {**table, **changes.get(name, {})} for name, table in SMALL.items()}
     # Imitation and samples have tests elsewhere, and programs of their own.
     tables["warm_start"]["steps"] = 0
+    tables["reward"] = {"contract": "R_full"}
     tables["evaluation"] |= {"questions": 8, "samples": 0}
     return "".join(
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
