@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -247,7 +248,7 @@ def test_an_interrupted_run_saves_its_update_and_goes_on(
     ) as process:
         log = tmp_path / "run" / "log" / "trajectories-00000001.jsonl"
         while process.poll() is None and not log.exists():
-            pass
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
