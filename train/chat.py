@@ -29,7 +29,9 @@ TAGS: Final = (
 # What a tokeniser of our own holds as single tokens.
 SPECIAL: Final = (PAD, START, END, *TAGS)
 
-_ACTION = re.compile(r"<(search|answer)>(.*?)</\1>", re.DOTALL)
+# From the opening tag nearest to the closing one.
+_ACTION = re.compile(r"<(search|answer)>((?:(?!<(?:search|answer)>).)*?)</\1>", re.DOTALL)
+_SPECIAL = re.compile("|".join(map(re.escape, SPECIAL)))
 _MARKER = re.compile(r"\[([^\[\]]*)\]")
 _IDS = re.compile(r"\s*[^\s,]+(?:\s*,\s*[^\s,]+)*\s*")
 Failure = Literal["no_action", "empty_query", "unclosed_thought"]
@@ -71,9 +73,17 @@ class Turn:
     pieces: tuple[Piece, ...] = ()
 
 
+def plain(text: str) -> str:
+    """Text of others in which no marker of a conversation is left: a space breaks each.
+
+    A passage that holds an end token or a closing tag would otherwise speak as the user.
+    """
+    return _SPECIAL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+
 def prompt(question: str) -> str:
     """What stands before the policy's first turn."""
-    return f"{START}user\n{question}{END}\n{START}assistant\n"
+    return f"{START}user\n{plain(question)}{END}\n{START}assistant\n"
 
 
 def tool_message(body: str) -> str:
@@ -85,7 +95,7 @@ def shown(passage: Passage) -> str:
     """A passage as the policy sees it; a title that its text begins with is not said twice."""
     title = passage.title
     told = not title or passage.text.startswith(title)
-    return f"[{passage.passage_id}] {passage.text if told else f'{title}. {passage.text}'}"
+    return plain(f"[{passage.passage_id}] {passage.text if told else f'{title}. {passage.text}'}")
 
 
 def search_turn(query: str) -> str:

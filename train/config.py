@@ -43,9 +43,9 @@ class Data(Section):
         "", Text(), "folder with corpus, oracle and logs; empty: the built-in world"
     )
     world_seed: int = setting(0, _SEED, "seed of the built-in world")
-    questions: int = setting(2000, _COUNT, "questions of the built-in world, all splits")
+    questions: int = setting(3000, _COUNT, "questions of the built-in world, all splits")
     kinds: tuple[str, ...] = setting(
-        ("single", "chain2"),
+        ("single",),
         Items(item=Choice(KINDS)),
         "kinds of its questions that are trained on",
     )
@@ -67,7 +67,7 @@ class Policy(Section):
         "", Text(), "Hugging Face checkpoint: config.json, tokenizer.json, weights"
     )
     vocab: int = setting(
-        512, Integer(low=300, high=65536), "tokens of the tokeniser trained on the corpus"
+        1024, Integer(low=300, high=65536), "tokens of the tokeniser trained on the corpus"
     )
     compute: str = setting(
         "auto",
@@ -88,8 +88,8 @@ class Environment(Section):
     turns: int = setting(
         4, Integer(low=1, high=64), "most actions of a rollout, the answer included"
     )
-    results: int = setting(3, Integer(low=1, high=100), "passages that a search brings back")
-    passage_tokens: int = setting(64, _FEW, "a passage is shown up to this many tokens")
+    results: int = setting(1, Integer(low=1, high=100), "passages that a search brings back")
+    passage_tokens: int = setting(96, _FEW, "a passage is shown up to this many tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +97,10 @@ class Rollouts(Section):
     """How the policy is sampled."""
 
     group: int = setting(8, Integer(low=2, high=1024), "rollouts of a question")
-    questions: int = setting(8, _FEW, "questions of an update")
+    questions: int = setting(16, _FEW, "questions of an update")
     temperature: float = setting(1.0, Number(low=0.01, high=10.0), "of sampling")
     top_p: float = setting(1.0, Number(low=0.01, high=1.0), "share of the probability that is kept")
-    turn_tokens: int = setting(64, _FEW, "most tokens of one action")
+    turn_tokens: int = setting(48, _FEW, "most tokens of one action")
     compose: str = setting(
         "as_drawn",
         Choice(("as_drawn", "mixed")),
@@ -115,7 +115,7 @@ class Reward(Section):
     """What is paid: a contract of a manifest."""
 
     manifest: str = setting("", Text(), "the audit's settings file; empty: its defaults")
-    contract: str = setting("R_full", Text(), "name of the contract, built-in or the user's own")
+    contract: str = setting("R0", Text(), "name of the contract, built-in or the user's own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class Credit(Section):
 class Optimizer(Section):
     """AdamW with linear warm-up."""
 
-    learning_rate: float = setting(1e-3, _RATE, "after warm-up")
+    learning_rate: float = setting(3e-4, _RATE, "after warm-up")
     warmup: int = setting(10, Integer(low=0, high=1_000_000), "updates of linear warm-up")
     clip_norm: float = setting(1.0, Number(low=0.0, high=1e6), "largest norm of a gradient")
     weight_decay: float = setting(0.0, _RATE, "of matrices; norms have none")
@@ -179,10 +179,10 @@ class Optimizer(Section):
 class WarmStart(Section):
     """Supervised start on scripted traces, so that a policy from nothing learns the format."""
 
-    steps: int = setting(600, Integer(low=0, high=1_000_000), "0: none")
+    steps: int = setting(1500, Integer(low=0, high=1_000_000), "0: none")
     rows: int = setting(32, _FEW, "traces of a step")
     learning_rate: float = setting(3e-3, _RATE, "highest; it falls to a tenth")
-    tokens: int = setting(512, _FEW, "longer traces are left out")
+    tokens: int = setting(256, _FEW, "longer traces are left out")
     traces: str = setting("", Text(), "file of trajectories to imitate; empty: the world's agents")
     rollouts: int = setting(8, Integer(low=1, high=1024), "of the agents, for each question")
 
@@ -216,7 +216,7 @@ class Run(Section):
 
     seed: int = setting(0, _SEED, "of weights, order of questions and sampling")
     budget: int = setting(
-        1_000_000,
+        400_000,
         Integer(low=0, high=2**62),
         "generated action tokens; the run stops at the first update at or past it",
     )

@@ -95,7 +95,8 @@ def config_digest(config: TrainConfig) -> str:
     with a larger budget.
     """
     settings = config_dict(config)
-    del settings["evaluation"]
+    # Where a policy came from is in its checkpoints, whatever became of that place.
+    del settings["evaluation"], settings["policy"]["start"]
     for name in ("budget", "updates", "checkpoint_every", "keep"):
         del settings["run"][name]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

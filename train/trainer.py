@@ -181,6 +181,8 @@ class Trainer:
         metrics: dict[str, float | int] = {"update": self.updates, "tokens/budget": self.spent}
         metrics |= describe_rollouts(rollouts, rewarded, credited)
         metrics |= describe_steps(stats)
+        if not config.grpo.kl:
+            metrics["policy/kl"] = float("nan")  # there is no reference
         metrics |= self.signals.add(found)
         metrics |= self.credit.add(
             rewarded.f1,
