@@ -155,18 +155,23 @@ class Clock:
     def start(self) -> None:
         self.found = {}
         self._before = [leaf.detach().clone() for leaf in self.trainer.model.parameters()]
-        self._began = time.perf_counter()
+        self._began, self._cpu = time.perf_counter(), time.process_time()
 
     def stop(self) -> dict[str, float]:
         """Of the step since `start`."""
-        whole = time.perf_counter() - self._began
+        whole, cpu = time.perf_counter() - self._began, time.process_time() - self._cpu
         after = self.trainer.model.parameters()
         moved = max(
             float((new.detach() - old).abs().max())
             for new, old in zip(after, self._before, strict=True)
         )
         update = whole - self.found["rollouts"]
-        return self.found | {"step": whole, "update": update, "moved": moved}
+        return self.found | {
+            "step": whole,
+            "cpu": cpu,
+            "update": update,
+            "moved": moved,
+        }
 
 
 def steps_on_demand(clock: Clock, hello: dict[str, Any], say: Any) -> Any:

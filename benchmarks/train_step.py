@@ -27,6 +27,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -155,13 +156,16 @@ class Ours:
     def step(self) -> dict[str, float]:
         """Takes one."""
         before = jax.device_get(self.trainer.state.params)
+        cpu = time.process_time()
         spent = seconds(self._update)
+        cpu = time.process_time() - cpu
         moved = jax.tree.map(
             lambda new, old: np.abs(np.asarray(new) - old).max(), self.trainer.state.params, before
         )
         metrics = self._found.metrics
         return {part: float(metrics[f"seconds/{part}"]) for part in PARTS} | {
             "step": spent,
+            "cpu": cpu,
             "generated": metrics["tokens/action"],
             "prompt_tokens": sum(run.spans[0].last for run in self._found.rollouts),
             "whole": sum(len(run.tokens) for run in self._found.rollouts),
@@ -290,7 +294,8 @@ def against_trl(
     mine, theirs = [found[0] for found in rounds], [found[1] for found in rounds]
     check(mine, theirs, ROWS * options.tokens)
     told = (
-        f"TRL {peer.hello['trl']}, torch {peer.hello['torch']}, transformers "
+        f"CPU seconds {median(one['cpu'] for one in mine):.2f}, TRL "
+        f"{median(one['cpu'] for one in theirs):.2f}; TRL {peer.hello['trl']}, torch {peer.hello['torch']}, transformers "
         f"{peer.hello['transformers']}, {peer.hello['threads']} threads; {len(rounds)} rounds by "
         f"turns, {others} left out for compiling; log-probabilities at the start within {gap:.0e}"
     )

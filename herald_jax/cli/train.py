@@ -13,7 +13,7 @@ Examples:
   herald train --defaults > config.toml
   herald train config.toml --out runs/first
   herald train config.toml --out runs/first          goes on where it stopped
-  herald train config.toml --set run.seed=1 --set reward.contract=R0 --out runs/second
+  herald train config.toml --set run.seed=1 --set reward.contract=R_full --out runs/second
   herald audit runs/first/log                        the audit of its own rollouts
 \b
 Ctrl-C waits for the update that is under way and saves it. OUT holds page.html (curves and
