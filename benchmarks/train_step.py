@@ -6,10 +6,11 @@
    parameters, the same tokeniser, the same prompts in each step, float32, as many micro-batches.
    Neither side's end token is an id that the model can write, so that both generate every token
    they may. Rollouts of a group are paid 0 and 1 by turns; ours works out the audited contract
-   besides and throws it away, which is more work. In the same run it is checked that both sides
-   give the first prompt the same log-probabilities, read and wrote as many tokens in every step,
-   and moved their parameters. Generation is ours with text, spans and records of turns, theirs the
-   bare call of `generate`.
+   besides and throws it away, which is more work. `--devices 2` lets ours split the rollouts over
+   two devices of the host, on the very cores that torch's threads have. In the same run it is
+   checked that both sides give the first prompt the same log-probabilities, read and wrote as many
+   tokens in every step, and moved their parameters. Generation is ours with text, spans and records
+   of turns, theirs the bare call of `generate`.
 2. A step of the trainer as it is used: the built-in world, up to three turns with searches, a
    policy that learned the format first; which share of it each part takes. The reward, from
    records to what each term paid, is to take 2 % at most.
@@ -24,6 +25,7 @@ alone and says so.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -67,7 +69,6 @@ ONE_TURN: Tables = {
     "policy": {"vocab": 512, "compute": "float32"},
     "environment": {"turns": 1},
     "rollouts": {"group": GROUP, "questions": QUESTIONS, "turn_tokens": TOKENS},
-    "grpo": {"micro_rows": 16},
     "credit": {"signal": "none"},
     "optimizer": {"warmup": 0},
 }
@@ -117,7 +118,12 @@ class Peer:
     def __init__(self, python: str, folder: Path) -> None:
         try:
             self._process = subprocess.Popen(
-                [python, PEER, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [python, PEER, folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                # A checkout on the path has folders called as packages are that it looks for.
+                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             )
         except OSError as error:
             raise PeerAbsentError(f"{python}: {error.strerror}") from None
@@ -178,11 +184,13 @@ class Ours:
         self._found = self.trainer.update()
 
 
-def one_turn(preset: str, tokens: int) -> Ours:
+def one_turn(preset: str, tokens: int, micro_rows: int = 16, devices: int = 1) -> Ours:
     """The trainer of the comparison: no rollout ends before it has written all its tokens."""
     tables = ONE_TURN | {
         "policy": ONE_TURN["policy"] | {"preset": preset},
         "rollouts": ONE_TURN["rollouts"] | {"turn_tokens": tokens},
+        "grpo": {"micro_rows": micro_rows},
+        "mesh": {"data": devices},
     }
     setup, states = prepare(parse_config(tables, "train_step.py"))
     setup.tokeniser.end = setup.shape.vocab
@@ -273,7 +281,7 @@ def against_trl(
     preset: str, options: argparse.Namespace, compiled: Compiled, folder: Path
 ) -> tuple[list[Row], dict[str, Any]]:
     """Rows of one shape, and what the peer is."""
-    ours = one_turn(preset, options.tokens)
+    ours = one_turn(preset, options.tokens, options.micro_rows, options.devices)
     folder.mkdir()
     write_folder(ours, folder, options.warm + MOST_ROUNDS * options.rounds)
     try:
@@ -293,11 +301,12 @@ def against_trl(
     peer.close()
     mine, theirs = [found[0] for found in rounds], [found[1] for found in rounds]
     check(mine, theirs, ROWS * options.tokens)
+    cpu = [median(one["cpu"] for one in side) for side in (mine, theirs)]
+    versions = ", ".join(f"{name} {peer.hello[name]}" for name in ("trl", "torch", "transformers"))
     told = (
-        f"CPU seconds {median(one['cpu'] for one in mine):.2f}, TRL "
-        f"{median(one['cpu'] for one in theirs):.2f}; TRL {peer.hello['trl']}, torch {peer.hello['torch']}, transformers "
-        f"{peer.hello['transformers']}, {peer.hello['threads']} threads; {len(rounds)} rounds by "
-        f"turns, {others} left out for compiling; log-probabilities at the start within {gap:.0e}"
+        f"CPU seconds {cpu[0]:.2f}, TRL {cpu[1]:.2f}; {versions}, {peer.hello['threads']} threads; "
+        f"{len(rounds)} rounds by turns, {others} left out for compiling; log-probabilities at the "
+        f"start within {gap:.0e}"
     )
     return rows_of(ours, mine, theirs, told), peer.hello
 
@@ -337,7 +346,10 @@ def rows_of(
 
 def in_the_world(options: argparse.Namespace, compiled: Compiled) -> list[Row]:
     """A step of the trainer as it is used, part by part."""
-    tables = WORLD | {"warm_start": WORLD["warm_start"] | {"steps": options.warm_start}}
+    tables = WORLD | {
+        "warm_start": WORLD["warm_start"] | {"steps": options.warm_start},
+        "mesh": {"data": options.devices},
+    }
     setup, states = prepare(parse_config(tables, "train_step.py"))
     states = warm_start(setup, states, traces_of(setup), lambda *_: None)
     ours = Ours(setup, states)
@@ -379,6 +391,10 @@ def main() -> None:
     parser.add_argument("--peer-python", default=sys.executable, help="interpreter that has trl")
     parser.add_argument("--presets", nargs="*", default=["small", "tiny"])
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a rollout against TRL")
+    parser.add_argument("--micro-rows", type=int, default=16, help="of both sides")
+    parser.add_argument(
+        "--devices", type=int, default=1, help="of the host that ours splits rollouts over"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="steps of both sides")
     parser.add_argument("--rounds-world", type=int, default=20, help="steps on the built-in world")
     parser.add_argument("--warm", type=int, default=4, help="steps before those")
@@ -387,6 +403,8 @@ def main() -> None:
     if options.quick:
         options.presets, options.rounds, options.rounds_world = ["tiny"], 3, 10
         options.warm, options.warm_start = 2, 150
+    if options.devices > 1:
+        jax.config.update("jax_num_cpu_devices", options.devices)
     before = machine()
     compiled = Compiled()
     rows: list[Row] = []
