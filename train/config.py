@@ -12,6 +12,18 @@ from herald_jax.manifest.rules import Choice, Flag, Integer, Items, Number, Prob
 from herald_jax.types import DETECTORS
 
 KINDS = ("single", "chain2", "chain3", "chain4", "conjunction", "wide", "fan_in")
+# The scripted agents of `world.habits`; a test holds the lists together.
+HABITS = (
+    "careful",
+    "hasty",
+    "rambling",
+    "recalling",
+    "guessing",
+    "fabricating",
+    "parroting",
+    "uncited",
+    "misciting",
+)
 SIGNALS = ("none", "cov", "cov_dep", "answer_match")
 INCORPORATIONS = ("scalar", "local")
 CONTROLS = ("none", "permute", "flat_only", "no_flat")
@@ -185,6 +197,11 @@ class WarmStart(Section):
     tokens: int = setting(256, _FEW, "longer traces are left out")
     traces: str = setting("", Text(), "file of trajectories to imitate; empty: the world's agents")
     rollouts: int = setting(8, Integer(low=1, high=1024), "of the agents, for each question")
+    habits: tuple[str, ...] = setting(
+        tuple(name for name in HABITS if name not in ("recalling", "guessing")),
+        Items(item=Choice(HABITS)),
+        "agents that are imitated; those that answer from memory teach nothing but facts",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,11 @@ class Dense(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """[..., inputs] to [..., outputs]."""
-        return x.astype(self.dtype) @ self.kernel[...].astype(self.dtype)
+        kernel = self.kernel[...].astype(self.dtype)
+        # One axis of rows: the gradient of the kernel is then a product of two matrices as they
+        # lie; with more axes the compiler for CPU first copies one of them, element by element.
+        rows = x.astype(self.dtype).reshape(-1, x.shape[-1])
+        return (rows @ kernel).reshape(*x.shape[:-1], kernel.shape[-1])
 
 
 class Norm(nnx.Module):
@@ -130,6 +134,9 @@ class Attention(nnx.Module):
                 old_values, values.astype(old_values.dtype), (0, 0, at, 0)
             )
         grouped = queries.reshape(batch, length, kv, -1, dim)
+        if length == 1:
+            mixed = _of_one_token(grouped[:, 0], keys, values, mask)
+            return self.o(mixed.reshape(batch, 1, -1)), (keys, values)
         scores = jnp.einsum(
             "blkgd,bkds->bklgs",
             grouped,
@@ -140,6 +147,26 @@ class Attention(nnx.Module):
         weights = jax.nn.softmax(scores, axis=-1).astype(values.dtype)
         mixed = jnp.einsum("bklgs,bksd->blkgd", weights, values)
         return self.o(mixed.reshape(batch, length, -1)), (keys, values)
+
+
+def _of_one_token(
+    queries: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Attention of a single query a row, as sums of products that read keys and values in order.
+
+    The products of matrices that it is otherwise are of one or two rows each, and slower.
+
+    Args:
+        queries: [B, KV, G, d].
+        keys: [B, KV, d, S].
+        values: [B, KV, S, d].
+        mask: bool [B, 1, S].
+    """
+    wide = queries[..., None].astype(jnp.float32) * keys[:, :, None].astype(jnp.float32)
+    scores = jnp.sum(wide, axis=-2) * queries.shape[-1] ** -0.5
+    weights = jax.nn.softmax(jnp.where(mask[:, None], scores, _UNSEEN), axis=-1)
+    mixed = jnp.sum(weights[..., None] * values[:, :, None].astype(jnp.float32), axis=-2)
+    return mixed.astype(values.dtype)
 
 
 class Mlp(nnx.Module):
@@ -266,12 +293,14 @@ class Decoder(nnx.Module):
 
     def logits(self, hidden: jax.Array) -> jax.Array:
         """Float32 [B, L, vocab] from the hidden states [B, L, width]."""
-        hidden = hidden.astype(self.dtype)
+        rows = hidden.astype(self.dtype).reshape(-1, hidden.shape[-1])  # as in `Dense`
         if self.config.tied:
             table = self.embed.embedding[...].astype(self.dtype)
-            return jnp.einsum("blw,vw->blv", hidden, table, preferred_element_type=jnp.float32)
-        table = self.head.kernel[...].astype(self.dtype)
-        return jnp.einsum("blw,wv->blv", hidden, table, preferred_element_type=jnp.float32)
+            found = jnp.einsum("nw,vw->nv", rows, table, preferred_element_type=jnp.float32)
+        else:
+            table = self.head.kernel[...].astype(self.dtype)
+            found = jnp.einsum("nw,wv->nv", rows, table, preferred_element_type=jnp.float32)
+        return found.reshape(*hidden.shape[:-1], -1)
 
 
 def empty_cache(

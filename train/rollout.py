@@ -36,7 +36,7 @@ Stop = Literal["answer", "turns", "length"]
 _KINDS = {"think": THINK, "query": QUERY, "answer": ANSWER, "citation": CITATION}
 # Widths of what is read in one go, and of the cache: few, so that few programs are compiled.
 _CHUNKS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
-_SLOTS = (128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+_SLOTS = (128, 192, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ class Sampler:
         self._mesh = mesh
         self._dtype = dtype
         self._prompts: dict[str, list[int]] = {}
+        self._empty: dict[tuple[int, int], Any] = {}  # programs that make an empty context
 
     def run(
         self,
@@ -253,17 +254,20 @@ class Sampler:
         if context is None:
             slots = bucket(more, _SLOTS)
 
-            def empty() -> Context:
-                return Context(
-                    cache=empty_cache(self._config, rows, slots, self._dtype),
-                    held=jnp.zeros((rows, slots), jnp.bool_),
-                    position=jnp.zeros(rows, jnp.int32),
-                    at=jnp.int32(0),
-                )
+            if (rows, slots) not in self._empty:
 
-            # Made where it is to lie: in a run of several hosts none holds all of it.
-            places = jax.tree.map(self._place, jax.eval_shape(empty))
-            made: Context = jax.jit(empty, out_shardings=places)()
+                def empty() -> Context:
+                    return Context(
+                        cache=empty_cache(self._config, rows, slots, self._dtype),
+                        held=jnp.zeros((rows, slots), jnp.bool_),
+                        position=jnp.zeros(rows, jnp.int32),
+                        at=jnp.int32(0),
+                    )
+
+                # Made where it is to lie: in a run of several hosts none holds all of it.
+                where = jax.tree.map(self._place, jax.eval_shape(empty))
+                self._empty[rows, slots] = jax.jit(empty, out_shardings=where)
+            made: Context = self._empty[rows, slots]()
             return made
         slots = bucket(int(context.at) + more, _SLOTS)
         spare = slots - context.held.shape[1]

@@ -25,6 +25,7 @@ from herald_jax.train.tasks import TaskError
 from herald_jax.train.trainer import Trainer, Update
 from herald_jax.train.warm_start import Traces, make_traces, warm_start
 from herald_jax.types import InputError
+from herald_jax.world import HABITS
 from herald_jax.world import rollouts as scripted
 
 Say = Callable[[str], None]
@@ -177,6 +178,7 @@ def traces_of(setup: Setup) -> Traces:
             setup.world,
             settings.rollouts,
             seed=setup.config.run.seed,
+            habits={name: HABITS[name] for name in settings.habits},
             questions=setup.world.split("train"),
         )
     else:

@@ -17,8 +17,8 @@ from herald_jax.train.spans import POLICY, author_mask, check_aligned
 from herald_jax.types import PAD, pytree
 
 # Few widths, so that few programs are compiled.
-TRAINED = (32, 64, 128, 256, 512, 1024)
-WIDTHS = (64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+TRAINED = (32, 64, 96, 128, 256, 512, 1024)
+WIDTHS = (64, 128, 160, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 
 
 @pytree
