@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from herald_jax.kernels.policy_loss import token_weights
 from herald_jax.train.advantages import (
@@ -310,10 +311,10 @@ def describe_rollouts(
     whole = np.array([len(run.tokens) for run in rollouts])
     searches = np.array([len(run.searches) for run in rollouts])
     steps = np.array([len(run.steps) for run in rollouts])
-    known = reward[member]
+    known = reward[member].astype(np.float64)
     found: dict[str, float | int] = {
         "reward/mean": float(known.mean()) if len(known) else float("nan"),
-        "reward/sd": float(known.std(ddof=1)) if len(known) > 1 else float("nan"),
+        "reward/sd": spread_of(known),
         "answer/em": float(rewarded.em.mean()),
         "answer/f1": float(rewarded.f1.mean()),
         "groups/flat": float(np.asarray(credited.flat).mean()),
@@ -329,8 +330,15 @@ def describe_rollouts(
     }
     for name, values in rewarded.terms.items():
         found[f"term/{name}/mean"] = float(values.mean())
-        found[f"term/{name}/sd"] = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+        found[f"term/{name}/sd"] = spread_of(values)
     return found
+
+
+def spread_of(values: NDArray[np.float32]) -> float:
+    """Their sd with n - 1; NaN, which the log writes as null, where it is not known."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return float("nan")
+    return float(values.std(ddof=1))
 
 
 def describe_steps(stats: list[Stats]) -> dict[str, float | int]:

@@ -48,7 +48,7 @@ def test_a_table_of_values_that_are_no_defaults_comes_back(name):
         elif isinstance(default, float):
             table[item.name] = default / 2 + 0.01
         elif isinstance(default, tuple):
-            table[item.name] = ["wide"]
+            table[item.name] = [item.metadata["rule"].item.choices[-1]]
         else:
             choices = getattr(item.metadata["rule"], "choices", ())
             table[item.name] = choices[-1] if choices else "x"

@@ -220,7 +220,10 @@ class Given:
 
 def test_gradients_that_stay_not_finite_stop_the_run():
     trainer = trainer_with(
-        lambda model: Given(model, [1.0, 2.0, 3.0, np.inf]), optimizer={"skips": 2}
+        # So far apart that the square of a gradient is more than float32 holds.
+        lambda model: Given(model, [3e38, 0.0, 1.0, 2.0]),
+        optimizer={"skips": 2},
+        grpo={"scale": "none"},
     )
     before = [np.asarray(leaf).copy() for leaf in jax.tree.leaves(trainer.states)]
     update = trainer.update()
@@ -253,5 +256,5 @@ def test_every_operator_can_read_the_log(whole):
     from herald_jax.manifest import Manifest
 
     report = audit(load_pool(*find_pool_files(whole / "log")), Manifest())
-    assert report.data["rows"]["used"] == 16
-    assert set(report.data["operators"]) <= set(OPERATORS) | {"primary"}
+    assert report.data["rows"] == 16
+    assert set(report.data["operators"]) == set(OPERATORS)
